@@ -1,0 +1,1 @@
+//! The contract that a Wootz device implements: buffers, pool, fences, errors.

@@ -1,0 +1,1 @@
+//! Block-quantised number formats: layout, dequantise, quantise and dot product, one definition each.

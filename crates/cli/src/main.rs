@@ -1,0 +1,3 @@
+//! The `wootz` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The CPU backend of Wootz: a thread team and SIMD kernels chosen at run time.

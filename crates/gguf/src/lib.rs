@@ -1,0 +1,1 @@
+//! Reader and writer of the GGUF model container.

@@ -1,0 +1,1 @@
+//! Dtypes, shapes, layouts, the op table, the lazy graph and the reference evaluator of Wootz.

@@ -1,0 +1,1 @@
+//! Language models on Wootz: tokenizers, model families, sampling and generation.

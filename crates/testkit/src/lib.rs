@@ -1,0 +1,1 @@
+//! Conformance cases, tolerances and expected exceptions, shared by every Wootz backend.
