@@ -1,0 +1,52 @@
+//! Our kernels next to NumPy on the same machine, turn by turn in one run.
+//!
+//! `WOOTZ_PYTHON` names an interpreter that has NumPy (default `python3`). Arguments choose cases by prefix.
+//! Before each turn of ours the program waits until NumPy's BLAS threads have stopped spinning.
+
+mod cases;
+mod peer;
+
+use std::time::{Duration, Instant};
+
+fn best_and_median(mut times: Vec<f64>) -> (f64, f64) {
+    times.sort_unstable_by(f64::total_cmp);
+    (times[0], times[times.len() / 2])
+}
+
+fn main() -> std::io::Result<()> {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let rounds = std::env::var("ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(15);
+    let mut peer = peer::Peer::start()?;
+    println!(
+        "{:<18} {:>10} {:>10} {:>7} {:>7}   (ms, best; ratio NumPy/ours of best, of medians)",
+        "case", "ours", "numpy", "best", "median"
+    );
+    for name in cases::NAMES {
+        if !wanted.is_empty() && !wanted.iter().any(|w| name.starts_with(w.as_str())) {
+            continue;
+        }
+        let mut case = cases::build(name);
+        (case.run)();
+        peer.time(name)?;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            theirs.push(peer.time(name)?);
+            std::thread::sleep(Duration::from_millis(40));
+            (case.run)();
+            let start = Instant::now();
+            (case.run)();
+            ours.push(start.elapsed().as_secs_f64());
+        }
+        let ((best, median), (peer_best, peer_median)) = (best_and_median(ours), best_and_median(theirs));
+        println!(
+            "{name:<18} {:>10.3} {:>10.3} {:>7.2} {:>7.2}   {:.1} {}",
+            best * 1e3,
+            peer_best * 1e3,
+            peer_best / best,
+            peer_median / median,
+            case.work / best * 1e-9,
+            case.unit
+        );
+    }
+    Ok(())
+}
