@@ -10,6 +10,8 @@
 //! associated differently). Within one instruction set and worker count results are deterministic, unless
 //! a function says otherwise.
 
+pub mod convert;
+pub mod gemm;
 pub mod isa;
 pub mod math;
 pub mod team;
