@@ -4,6 +4,7 @@
 //! Before each turn of ours the program waits until NumPy's BLAS threads have stopped spinning.
 
 mod cases;
+mod peak;
 mod peer;
 
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ fn best_and_median(mut times: Vec<f64>) -> (f64, f64) {
 fn main() -> std::io::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let rounds = std::env::var("ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(15);
+    let (f32_peak, f64_peak) = (peak::flops::<f32>(), peak::flops::<f64>());
+    println!("measured FMA peak, all workers: f32 {f32_peak:.0} GFLOP/s, f64 {f64_peak:.0} GFLOP/s");
     let mut peer = peer::Peer::start()?;
     println!(
         "{:<18} {:>10} {:>10} {:>7} {:>7}   (ms, best; ratio NumPy/ours of best, of medians)",

@@ -269,20 +269,13 @@ impl<T: Real> Product<'_, T> {
         let (b, b_depth) = match self.bare_b {
             Some(s) if cols == tiling.cols => {
                 let column = pass.columns.start + panel * tiling.cols;
-                (
-                    s.start.wrapping_offset(column as isize * s.lane + pass.depth.start as isize * s.depth),
-                    s.depth,
-                )
+                (s.at(column, pass.depth.start), s.depth)
             }
             _ => (self.b_panel(pass, panel).cast_const(), tiling.cols as isize),
         };
         for (i, row) in block.clone().step_by(tiling.rows).enumerate() {
             let (a, a_row, a_depth) = match self.bare_a {
-                Some(s) => (
-                    s.start.wrapping_offset(row as isize * s.lane + pass.depth.start as isize * s.depth),
-                    s.lane,
-                    s.depth,
-                ),
+                Some(s) => (s.at(row, pass.depth.start), s.lane, s.depth),
                 None => {
                     let packed = self.memory.a.wrapping_add(i * tiling.rows * pass.depth.len());
                     (packed.cast_const(), 1, tiling.rows as isize)
