@@ -1,1 +1,14 @@
 //! The CPU backend of Wootz: a thread team and SIMD kernels chosen at run time.
+//!
+//! Promises of the kernel modules:
+//! - They know nothing of graphs or plans: slices and raw strided views in, results out.
+//! - The instruction set is found once at run time ([`isa`]); every kernel has one source for all of them.
+//! - Parallel kernels take a [`team::Worker`] and must be called by *every* worker of a region with the same
+//!   arguments; the others are single-threaded and may be called from anywhere.
+//!
+//! Not promised: that the same bits come out under different instruction sets or worker counts (sums are
+//! associated differently). Within one instruction set and worker count results are deterministic, unless
+//! a function says otherwise.
+
+pub mod isa;
+pub mod team;

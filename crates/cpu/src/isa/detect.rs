@@ -1,0 +1,81 @@
+//! Run-time detection of the instruction set.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The instruction sets that kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// What every processor of the target has.
+    Baseline = 1,
+    /// 64-bit ARM with Advanced SIMD.
+    Neon = 2,
+    /// x86-64 with AVX2, FMA and F16C.
+    Avx2 = 3,
+    /// x86-64 with AVX-512 F, BW, CD, DQ and VL.
+    Avx512 = 4,
+}
+
+impl Level {
+    /// The name that `WOOTZ_ISA` understands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Baseline => "baseline",
+            Level::Neon => "neon",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+}
+
+/// The levels that this processor has, the plainest first.
+pub fn available() -> Vec<Level> {
+    let mut levels = vec![Level::Baseline];
+    #[cfg(target_arch = "aarch64")]
+    levels.push(Level::Neon);
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        if has!("avx2") && has!("fma") && has!("f16c") && has!("bmi1") && has!("bmi2") && has!("lzcnt") {
+            levels.push(Level::Avx2);
+            if has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512dq") && has!("avx512vl")
+            {
+                levels.push(Level::Avx512);
+            }
+        }
+    }
+    levels
+}
+
+static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+/// The level that kernels run at: the best that the processor has, or what `WOOTZ_ISA` names.
+#[inline]
+pub fn level() -> Level {
+    match CHOSEN.load(Ordering::Relaxed) {
+        1 => Level::Baseline,
+        2 => Level::Neon,
+        3 => Level::Avx2,
+        4 => Level::Avx512,
+        _ => choose(),
+    }
+}
+
+#[cold]
+fn choose() -> Level {
+    let levels = available();
+    let best = *levels.last().unwrap_or(&Level::Baseline);
+    let chosen = match std::env::var("WOOTZ_ISA") {
+        Err(_) => best,
+        Ok(name) => levels.iter().copied().find(|l| l.name() == name.trim()).unwrap_or_else(|| {
+            let names: Vec<_> = levels.iter().map(|l| l.name()).collect();
+            eprintln!(
+                "wootz: WOOTZ_ISA={name:?} is not one of {names:?} on this processor; using {}",
+                best.name()
+            );
+            best
+        }),
+    };
+    CHOSEN.store(chosen as u8, Ordering::Relaxed);
+    chosen
+}

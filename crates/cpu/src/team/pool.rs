@@ -1,0 +1,217 @@
+//! The threads of a team and the hand-over of regions to them.
+
+use super::Worker;
+use super::barrier::{Aborted, Barrier, Padded, wait_until};
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::hint::spin_loop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long an idle worker spins before it parks: longer than the gap between two regions of a Plan.
+const SPIN: Duration = Duration::from_micros(80);
+
+type Job = *const (dyn Fn(&Worker) + Sync);
+
+/// What the caller and the workers share.
+struct Shared {
+    count: usize,
+    /// Number of the current region; a change is the starting signal.
+    region: Padded<AtomicUsize>,
+    /// Workers that have left the current region.
+    done: Padded<AtomicUsize>,
+    barrier: Barrier,
+    /// Written by the caller before `region` changes, read by workers after it did.
+    job: UnsafeCell<Option<Job>>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    stop: AtomicBool,
+    sleepers: AtomicUsize,
+    lock: Mutex<()>,
+    wake: Condvar,
+}
+
+// SAFETY: `job` is the only part that is not `Sync` by itself; it is written only by the holder of
+// `Team::busy` while all workers are outside a region, and published by the store to `region`.
+unsafe impl Sync for Shared {}
+// SAFETY: the job pointer is used only within `Team::run`, which outlives the use; see there.
+unsafe impl Send for Shared {}
+
+/// A set of threads that run parallel regions together with the calling thread.
+pub struct Team {
+    shared: Arc<Shared>,
+    busy: AtomicBool,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Team {
+    /// The team of the process: `WOOTZ_THREADS` workers, or as many as the machine runs in parallel.
+    pub fn global() -> &'static Team {
+        static GLOBAL: OnceLock<Team> = OnceLock::new();
+        GLOBAL.get_or_init(|| Team::new(default_size()))
+    }
+
+    /// A team of `count` workers, the caller included. If the system refuses threads, the team is smaller.
+    pub fn new(count: usize) -> Team {
+        let mut shared = Shared::new(count.max(1));
+        // The count must be known before threads start; on refusal start over with what was possible.
+        loop {
+            let arc = Arc::new(shared);
+            let mut threads = Vec::new();
+            for index in 1..arc.count {
+                let shared = arc.clone();
+                let builder = std::thread::Builder::new().name(format!("wootz-{index}"));
+                match builder.spawn(move || shared.work(index)) {
+                    Ok(handle) => threads.push(handle),
+                    Err(_) => break,
+                }
+            }
+            let possible = threads.len() + 1;
+            let team = Team { shared: arc, busy: AtomicBool::new(false), threads };
+            if possible == team.shared.count {
+                return team;
+            }
+            drop(team);
+            shared = Shared::new(possible);
+        }
+    }
+
+    /// How many workers a region has, when the team is free.
+    pub fn size(&self) -> usize {
+        self.shared.count
+    }
+
+    /// Runs one region: every worker calls `job` once; returns when all have.
+    ///
+    /// If the team is in use (by another thread, or by the region we are in), `job` runs once, on this
+    /// thread, as the only worker. So `job` must ask its worker for the count, not the team.
+    ///
+    /// # Panics
+    /// With the payload of the first worker that panicked, after all workers have left the region.
+    pub fn run(&self, job: &(dyn Fn(&Worker) + Sync)) {
+        let shared = &*self.shared;
+        if shared.count == 1 || self.busy.swap(true, Ordering::Acquire) {
+            return job(&Worker::solo());
+        }
+        shared.barrier.reset();
+        shared.done.0.store(0, Ordering::Relaxed);
+        // SAFETY: we hold `busy` and the last region is over, so no worker reads `job` now. The lifetime
+        // is erased, but this function does not return before every worker is done with the job.
+        unsafe {
+            *shared.job.get() = Some(std::mem::transmute::<*const (dyn Fn(&Worker) + Sync + '_), Job>(job))
+        };
+        // SeqCst pairs with the sleeper's announcement: one of the two sees the other.
+        shared.region.0.fetch_add(1, Ordering::SeqCst);
+        if shared.sleepers.load(Ordering::SeqCst) > 0 {
+            drop(shared.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            shared.wake.notify_all();
+        }
+        shared.run_share(job, 0);
+        wait_until(|| shared.done.0.load(Ordering::Acquire) == shared.count - 1);
+        let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.busy.store(false, Ordering::Release);
+        if let Some(payload) = panic {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.region.0.fetch_add(1, Ordering::SeqCst);
+        drop(self.shared.lock.lock().unwrap_or_else(PoisonError::into_inner));
+        self.shared.wake.notify_all();
+        for thread in self.threads.drain(..) {
+            // A worker catches every panic of a job, so joining cannot bring one.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn new(count: usize) -> Self {
+        Shared {
+            count,
+            region: Padded::default(),
+            done: Padded::default(),
+            barrier: Barrier::default(),
+            job: UnsafeCell::new(None),
+            panic: Mutex::new(None),
+            stop: AtomicBool::new(false),
+            sleepers: AtomicUsize::new(0),
+            lock: Mutex::new(()),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// A worker thread's life: wait for a region, take part, again.
+    fn work(&self, index: usize) {
+        let mut seen = 0;
+        loop {
+            seen = self.wait_for_region(seen);
+            if self.stop.load(Ordering::SeqCst) {
+                return;
+            }
+            // SAFETY: the change of `region` published the job, and it stays until we count as done.
+            if let Some(job) = unsafe { *self.job.get() } {
+                // SAFETY: the caller keeps the closure alive until every worker is done.
+                self.run_share(unsafe { &*job }, index);
+            }
+            self.done.0.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    fn run_share(&self, job: &(dyn Fn(&Worker) + Sync), index: usize) {
+        let worker = Worker { index, count: self.count, barrier: Some(&self.barrier) };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| job(&worker))) {
+            if !payload.is::<Aborted>() {
+                self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            }
+            self.barrier.abort();
+        }
+    }
+
+    /// Spins, then parks, until the region number differs from `seen`; returns the new number.
+    fn wait_for_region(&self, seen: usize) -> usize {
+        let start = Instant::now();
+        loop {
+            for _ in 0..64 {
+                let now = self.region.0.load(Ordering::Acquire);
+                if now != seen {
+                    return now;
+                }
+                spin_loop();
+            }
+            if start.elapsed() > SPIN {
+                break;
+            }
+        }
+        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let mut now = self.region.0.load(Ordering::SeqCst);
+        while now == seen {
+            guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            now = self.region.0.load(Ordering::SeqCst);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        now
+    }
+}
+
+fn default_size() -> usize {
+    let machine = || std::thread::available_parallelism().map_or(1, |n| n.get());
+    match std::env::var("WOOTZ_THREADS") {
+        Err(_) => machine(),
+        Ok(text) => match text.trim().parse::<usize>() {
+            Ok(count) if (1..=1024).contains(&count) => count,
+            _ => {
+                let count = machine();
+                eprintln!("wootz: WOOTZ_THREADS={text:?} is not a number from 1 to 1024; using {count}");
+                count
+            }
+        },
+    }
+}
