@@ -11,4 +11,5 @@
 //! a function says otherwise.
 
 pub mod isa;
+pub mod quant;
 pub mod team;
