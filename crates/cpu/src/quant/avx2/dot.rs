@@ -8,7 +8,8 @@ use crate::quant::{ActRow, Acts, Output, Weights};
 
 /// # Safety
 /// As [`super::run`].
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn rows<F: Format>(
     weights: &Weights<'_>,
     acts: &Acts<'_>,
@@ -32,7 +33,8 @@ struct Sums {
     offsets: __m256,
 }
 
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn dot_row<F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32 {
     // SAFETY: `row` holds `groups` groups; `act` holds at least as many, rounded up to whole chunks.
     unsafe {
@@ -60,7 +62,8 @@ unsafe fn dot_row<F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32
 struct Stored([f32; 16]);
 
 /// Adds the first `groups` groups of chunk `c`.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn chunk<F: Format>(w: *const u8, act: &ActRow<'_>, c: usize, groups: usize, sums: &mut Sums) {
     // SAFETY: the caller has 8 readable groups at `w`, and activations for chunk `c`.
     unsafe {
@@ -102,7 +105,8 @@ unsafe fn chunk<F: Format>(w: *const u8, act: &ActRow<'_>, c: usize, groups: usi
 }
 
 /// The scale of each of the 8 sums of a group: one for all, or one per half.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn group_scale<F: Format>(scales: &Stored, g: usize) -> __m256 {
     // SAFETY: `g` is below 8, so the reads are within the array, and pairs are aligned to 8 bytes.
     unsafe {
@@ -115,7 +119,8 @@ unsafe fn group_scale<F: Format>(scales: &Stored, g: usize) -> __m256 {
     }
 }
 
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn horizontal_sum(v: __m256) -> f32 {
     // SAFETY: register arithmetic; the features are the caller's.
     unsafe {

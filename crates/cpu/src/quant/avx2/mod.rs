@@ -60,7 +60,8 @@ const fn chunk_bytes<F: Format>() -> usize {
 }
 
 /// A chunk's copy, with zeros behind the blocks that are there.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn padded_tail<F: Format>(tail: *const u8, blocks: usize) -> [u8; 8 * 36] {
     let mut copy = [0u8; 8 * 36];
     // SAFETY: the caller has `blocks` < 8 blocks of at most 36 bytes at `tail`.
@@ -100,7 +101,7 @@ pub(super) unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: R
     unsafe { run(weights, acts, rows, out) }
 }
 
-#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt")]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn run<F: Format>(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
     // SAFETY: this function has the features; the rest is the caller's promise.
     unsafe {
@@ -113,7 +114,8 @@ unsafe fn run<F: Format>(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usi
 }
 
 /// Sums of 4 products each: 32 codes × 32 activations to 8 integers.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn multiply<F: Format>(codes: __m256i, acts: __m256i) -> __m256i {
     // SAFETY: register arithmetic; the features are the caller's.
     unsafe {

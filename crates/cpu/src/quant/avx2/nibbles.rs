@@ -5,7 +5,8 @@ use std::arch::x86_64::*;
 use super::{Format, Scales};
 
 /// 16 bytes of nibbles to 32 bytes: low nibbles first.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn nibbles(at: *const u8) -> __m256i {
     // SAFETY: the caller has 16 bytes at `at`; the rest is register arithmetic.
     unsafe {
@@ -16,7 +17,8 @@ pub(super) unsafe fn nibbles(at: *const u8) -> __m256i {
 }
 
 /// 32 bits to 32 bytes of 0 or 16.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn fifth_bits(at: *const u8) -> __m256i {
     // SAFETY: the caller has 4 bytes at `at`; the rest is register arithmetic.
     unsafe {
@@ -31,7 +33,8 @@ unsafe fn fifth_bits(at: *const u8) -> __m256i {
 
 /// The half-precision numbers at the start of 8 blocks of `BYTES` bytes. Collected in integer registers,
 /// whose units are idle here, while the vector units are the bottleneck.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn eight_halves<const BYTES: usize>(at: *const u8) -> __m256 {
     // SAFETY: the caller has 8 blocks at `at`.
     unsafe {
@@ -43,7 +46,8 @@ unsafe fn eight_halves<const BYTES: usize>(at: *const u8) -> __m256 {
 }
 
 /// Scale and offset (two halves) at the start of 8 blocks.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn eight_pairs<const BYTES: usize>(at: *const u8) -> Scales {
     // SAFETY: the caller has 8 blocks at `at`.
     unsafe {
@@ -59,7 +63,8 @@ unsafe fn eight_pairs<const BYTES: usize>(at: *const u8) -> Scales {
 }
 
 /// Scales whose offset is a multiple of them: what makes codes unsigned.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn shifted(scale: __m256, by: f32) -> Scales {
     // SAFETY: register arithmetic; the features are the caller's.
     let offset = unsafe { _mm256_mul_ps(scale, _mm256_set1_ps(by)) };
@@ -82,7 +87,8 @@ macro_rules! small_format {
             const OFFSET: bool = $offset;
             const MAX_CODE: usize = $max;
 
-            #[inline(always)]
+            #[inline]
+            #[target_feature(enable = "avx2,fma,f16c")]
             unsafe fn codes<const G: usize>(chunk: *const u8) -> __m256i {
                 // SAFETY: the caller has block `G`, and its fields are read within its bytes.
                 unsafe {
@@ -91,7 +97,8 @@ macro_rules! small_format {
                 }
             }
 
-            #[inline(always)]
+            #[inline]
+            #[target_feature(enable = "avx2,fma,f16c")]
             unsafe fn scales($chunk: *const u8) -> Scales {
                 // SAFETY: the caller has 8 blocks.
                 unsafe { $scales }
@@ -143,7 +150,8 @@ small_format! {
 }
 
 /// Each byte of `index` (0–15) replaced by its entry of the table.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn look_up(table: &[i8; 16], index: __m256i) -> __m256i {
     // SAFETY: the table is 16 bytes; the rest is register arithmetic.
     unsafe {
@@ -153,7 +161,8 @@ pub(super) unsafe fn look_up(table: &[i8; 16], index: __m256i) -> __m256i {
 }
 
 /// The MXFP4 scales of 8 blocks.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn eight_exponents(at: *const u8) -> __m256 {
     // SAFETY: the caller has 8 blocks of 17 bytes at `at`.
     unsafe {

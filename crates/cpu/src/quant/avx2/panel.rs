@@ -16,6 +16,8 @@ pub(super) const COLS: usize = 768;
 
 const GROUPS: usize = COLS / 32;
 
+const _: () = assert!(COLS.is_multiple_of(256), "a panel starts at a chunk and has room for whole ones");
+
 /// Codes, scales and offsets of 8 rows × up to [`COLS`] columns.
 #[repr(C, align(64))]
 pub(super) struct Panel {
@@ -39,7 +41,8 @@ impl Panel {
 ///
 /// # Safety
 /// `first < end <= rows` of the weights, at most [`COLS`] columns, starting at a chunk; features as [`super::run`].
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn unpack<F: Format>(
     weights: &Weights<'_>,
     (first, end): (usize, usize),
@@ -66,27 +69,38 @@ pub(super) unsafe fn unpack<F: Format>(
     }
 }
 
-#[inline(always)]
+// Closures do not inherit the target features under which these functions are inlined, so a vector that passes
+// through `map` or `from_fn` costs a call; hence the plain loops.
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn unpack_chunk<F: Format>(rows: [*const u8; ROWS], panel: &mut Panel, c: usize, groups: usize) {
     // SAFETY: the caller has 8 readable groups at each pointer, and the panel has room for chunk `c`.
     unsafe {
-        let scales = rows.map(|r| F::scales(r));
+        let zero = [_mm256_setzero_ps(); ROWS];
+        let (mut scales, mut offsets) = ([zero; 2], [zero; 2]);
+        for i in 0..ROWS {
+            let s = F::scales(rows[i]);
+            for part in 0..2 {
+                scales[part][i] = s.scale[part];
+                offsets[part][i] = s.offset[part];
+            }
+        }
         for part in 0..if F::SPLIT { 2 } else { 1 } {
             let at = if F::SPLIT { c * 16 + part * 8 } else { c * 8 };
-            let count = if F::SPLIT { (2 * groups).saturating_sub(part * 8).min(8) } else { groups };
-            store_transposed(scales.map(|s| s.scale[part]), &mut panel.scales[at..at + count]);
+            store_transposed(&scales[part], panel.scales[at].as_mut_ptr());
             if F::OFFSET {
-                store_transposed(scales.map(|s| s.offset[part]), &mut panel.offsets[at..at + count]);
+                store_transposed(&offsets[part], panel.offsets[at].as_mut_ptr());
             }
         }
         macro_rules! group {
             ($($g:literal)*) => {$(
                 if groups > $g {
-                    let codes = rows.map(|r| _mm256_castsi256_ps(F::codes::<$g>(r)));
-                    let columns = transpose(codes);
-                    for (out, v) in panel.codes[c * 8 + $g].iter_mut().zip(columns) {
-                        _mm256_store_ps(out.as_mut_ptr().cast(), v);
+                    let mut codes = zero;
+                    for i in 0..ROWS {
+                        codes[i] = _mm256_castsi256_ps(F::codes::<$g>(rows[i]));
                     }
+                    store_transposed(&codes, panel.codes[c * 8 + $g].as_mut_ptr().cast());
                 }
             )*};
         }
@@ -94,34 +108,30 @@ unsafe fn unpack_chunk<F: Format>(rows: [*const u8; ROWS], panel: &mut Panel, c:
     }
 }
 
-#[inline(always)]
-unsafe fn store_transposed(rows: [__m256; 8], out: &mut [[f32; 8]]) {
-    // SAFETY: register arithmetic and stores to whole elements of `out`.
+/// Transposes 8 × 8 numbers of 32 bits, to memory.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn store_transposed(r: &[__m256; 8], out: *mut f32) {
+    // SAFETY: the caller has room for 8 vectors at `out`, aligned to 32 bytes; the rest is register arithmetic.
     unsafe {
-        for (out, v) in out.iter_mut().zip(transpose(rows)) {
-            _mm256_storeu_ps(out.as_mut_ptr(), v);
+        let mut quads = [[_mm256_setzero_ps(); 4]; 2];
+        for h in 0..2 {
+            let (a, b) =
+                (_mm256_unpacklo_ps(r[4 * h], r[4 * h + 1]), _mm256_unpackhi_ps(r[4 * h], r[4 * h + 1]));
+            let (c, d) = (
+                _mm256_unpacklo_ps(r[4 * h + 2], r[4 * h + 3]),
+                _mm256_unpackhi_ps(r[4 * h + 2], r[4 * h + 3]),
+            );
+            quads[h] = [
+                _mm256_shuffle_ps::<0x44>(a, c),
+                _mm256_shuffle_ps::<0xee>(a, c),
+                _mm256_shuffle_ps::<0x44>(b, d),
+                _mm256_shuffle_ps::<0xee>(b, d),
+            ];
         }
-    }
-}
-
-/// Transposes 8 × 8 numbers of 32 bits.
-#[inline(always)]
-unsafe fn transpose(r: [__m256; 8]) -> [__m256; 8] {
-    // SAFETY: register arithmetic; the features are the caller's.
-    unsafe {
-        let lo = |i: usize| _mm256_unpacklo_ps(r[i], r[i + 1]);
-        let hi = |i: usize| _mm256_unpackhi_ps(r[i], r[i + 1]);
-        let (a, b) = ([lo(0), lo(2), lo(4), lo(6)], [hi(0), hi(2), hi(4), hi(6)]);
-        let low = |x: __m256, y: __m256| _mm256_shuffle_ps::<0x44>(x, y);
-        let high = |x: __m256, y: __m256| _mm256_shuffle_ps::<0xee>(x, y);
-        let top = [low(a[0], a[1]), high(a[0], a[1]), low(b[0], b[1]), high(b[0], b[1])];
-        let bottom = [low(a[2], a[3]), high(a[2], a[3]), low(b[2], b[3]), high(b[2], b[3])];
-        std::array::from_fn(|i| {
-            if i < 4 {
-                _mm256_permute2f128_ps::<0x20>(top[i], bottom[i])
-            } else {
-                _mm256_permute2f128_ps::<0x31>(top[i - 4], bottom[i - 4])
-            }
-        })
+        for i in 0..4 {
+            _mm256_store_ps(out.add(8 * i), _mm256_permute2f128_ps::<0x20>(quads[0][i], quads[1][i]));
+            _mm256_store_ps(out.add(8 * i + 32), _mm256_permute2f128_ps::<0x31>(quads[0][i], quads[1][i]));
+        }
     }
 }

@@ -6,27 +6,31 @@ use super::nibbles::{look_up, nibbles};
 use super::{Format, Scales};
 
 /// A half-precision number in all lanes.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn half(at: *const u8) -> __m256 {
     // SAFETY: the caller has 2 bytes at `at`.
     unsafe { _mm256_cvtph_ps(_mm_set1_epi16(at.cast::<i16>().read_unaligned())) }
 }
 
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn load(at: *const u8) -> __m256i {
     // SAFETY: the caller has 32 bytes at `at`.
     unsafe { _mm256_loadu_si256(at.cast()) }
 }
 
 /// 8 unsigned bytes, as floats.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn bytes_to_floats(bytes: u64) -> __m256 {
     // SAFETY: register arithmetic; the features are the caller's.
     unsafe { _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))) }
 }
 
 /// 16 signed bytes, as floats times `scale`, with offsets that are `by` times as large.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn signed_scales(bytes: __m128i, scale: __m256, by: f32) -> Scales {
     // SAFETY: register arithmetic; the features are the caller's.
     unsafe {
@@ -39,7 +43,8 @@ unsafe fn signed_scales(bytes: __m128i, scale: __m256, by: f32) -> Scales {
 }
 
 /// Nibble `G % 2` of the bytes of group pair `G / 2`.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn paired_nibbles<const G: usize>(qs: *const u8) -> __m256i {
     // SAFETY: the caller has 128 bytes at `qs`.
     unsafe {
@@ -50,7 +55,8 @@ unsafe fn paired_nibbles<const G: usize>(qs: *const u8) -> __m256i {
 }
 
 /// The 6-bit scales and offsets of Q4_K and Q5_K; see `wootz_blocks::formats::unpack_scales_6bit`.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn six_bit_scales(block: *const u8) -> Scales {
     // SAFETY: the caller has the 16 bytes of header at `block`.
     unsafe {
@@ -68,7 +74,8 @@ unsafe fn six_bit_scales(block: *const u8) -> Scales {
 }
 
 /// Two bits of each byte, starting at bit `2 * (G % 4)`.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn two_bits<const G: usize>(packed: __m256i) -> __m256i {
     // SAFETY: register arithmetic; the features are the caller's.
     unsafe {
@@ -83,7 +90,8 @@ unsafe fn two_bits<const G: usize>(packed: __m256i) -> __m256i {
 }
 
 /// Bit `G` of each byte, moved to bit 4; other bits of the result are not cleared.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn bit_to_4<const G: usize>(bits: __m256i) -> __m256i {
     // SAFETY: register arithmetic; the features are the caller's.
     unsafe {
@@ -117,13 +125,15 @@ macro_rules! large_format {
             const OFFSET: bool = $offset;
             const MAX_CODE: usize = $max;
 
-            #[inline(always)]
+            #[inline]
+            #[target_feature(enable = "avx2,fma,f16c")]
             unsafe fn codes<const $g: usize>($block: *const u8) -> __m256i {
                 // SAFETY: the caller has the block, and its fields are read within its bytes.
                 unsafe { $codes }
             }
 
-            #[inline(always)]
+            #[inline]
+            #[target_feature(enable = "avx2,fma,f16c")]
             unsafe fn scales($chunk: *const u8) -> Scales {
                 // SAFETY: as above.
                 unsafe { $scales }

@@ -16,7 +16,8 @@ const ACTS: usize = 3;
 
 /// # Safety
 /// As [`super::run`].
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn rows<F: Format>(
     weights: &Weights<'_>,
     acts: &Acts<'_>,
@@ -54,7 +55,8 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn all_acts<F: Format, const P: usize>(&self, acts: &Acts<'_>, out: Output) {
         let n = acts.rows();
         let whole = n / ACTS * ACTS;
@@ -72,7 +74,8 @@ impl Tile<'_> {
     }
 
     /// `P` panels × `A` activation rows, over the columns of the panels.
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn multiply<F: Format, const P: usize, const A: usize>(
         &self,
         acts: &Acts<'_>,
@@ -96,7 +99,8 @@ impl Tile<'_> {
     }
 
     /// Adds group `g` of the panels, which is group `at` of the activations.
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn group<F: Format, const P: usize, const A: usize>(
         &self,
         rows: &[ActRow<'_>; A],
@@ -133,7 +137,8 @@ impl Tile<'_> {
     }
 
     /// Integer sums of the given vectors of a group.
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn products<F: Format, const P: usize, const A: usize>(
         &self,
         rows: &[ActRow<'_>; A],
@@ -179,7 +184,8 @@ impl Tile<'_> {
     }
 
     /// Adds (or, for the first columns, writes) the sums of 8 weight rows starting at `row`.
-    #[inline(always)]
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn store(&self, sums: __m256, row: usize, out: *mut f32) {
         // SAFETY: only values of rows below `end` are touched, which the caller may write.
         unsafe {
