@@ -93,7 +93,7 @@ isa_fn! {
             for h in 0..2 {
                 let mut sum = 0i32;
                 for i in h * 16..h * 16 + 16 {
-                    let q = ((x[i] * inverse + ROUND) - ROUND) as i32;
+                    let q = (I::mul_add(x[i], inverse, ROUND) - ROUND) as i32;
                     let q = q.clamp(-127, 127);
                     codes[i] = q as i8;
                     sum += q;

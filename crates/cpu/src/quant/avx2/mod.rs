@@ -116,15 +116,12 @@ unsafe fn run<F: Format>(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usi
 /// Sums of 4 products each: 32 codes × 32 activations to 8 integers.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn multiply<F: Format>(codes: __m256i, acts: __m256i) -> __m256i {
-    // SAFETY: register arithmetic; the features are the caller's.
-    unsafe {
-        let pairs = if F::SIGNED {
-            // |w| * (a with the sign of w): at most 2 * 128 * 127, which fits 16 bits.
-            _mm256_maddubs_epi16(_mm256_abs_epi8(codes), _mm256_sign_epi8(acts, codes))
-        } else {
-            _mm256_maddubs_epi16(codes, acts)
-        };
-        _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))
-    }
+fn multiply<F: Format>(codes: __m256i, acts: __m256i) -> __m256i {
+    let pairs = if F::SIGNED {
+        // |w| * (a with the sign of w): at most 2 * 128 * 127, which fits 16 bits.
+        _mm256_maddubs_epi16(_mm256_abs_epi8(codes), _mm256_sign_epi8(acts, codes))
+    } else {
+        _mm256_maddubs_epi16(codes, acts)
+    };
+    _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))
 }

@@ -65,9 +65,8 @@ unsafe fn eight_pairs<const BYTES: usize>(at: *const u8) -> Scales {
 /// Scales whose offset is a multiple of them: what makes codes unsigned.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn shifted(scale: __m256, by: f32) -> Scales {
-    // SAFETY: register arithmetic; the features are the caller's.
-    let offset = unsafe { _mm256_mul_ps(scale, _mm256_set1_ps(by)) };
+fn shifted(scale: __m256, by: f32) -> Scales {
+    let offset = _mm256_mul_ps(scale, _mm256_set1_ps(by));
     Scales { scale: [scale; 2], offset: [offset; 2] }
 }
 

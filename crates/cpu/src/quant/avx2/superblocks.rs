@@ -23,23 +23,19 @@ unsafe fn load(at: *const u8) -> __m256i {
 /// 8 unsigned bytes, as floats.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn bytes_to_floats(bytes: u64) -> __m256 {
-    // SAFETY: register arithmetic; the features are the caller's.
-    unsafe { _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64))) }
+fn bytes_to_floats(bytes: u64) -> __m256 {
+    _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes as i64)))
 }
 
 /// 16 signed bytes, as floats times `scale`, with offsets that are `by` times as large.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn signed_scales(bytes: __m128i, scale: __m256, by: f32) -> Scales {
-    // SAFETY: register arithmetic; the features are the caller's.
-    unsafe {
-        let low = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)), scale);
-        let high = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes)));
-        let high = _mm256_mul_ps(high, scale);
-        let by = _mm256_set1_ps(by);
-        Scales { scale: [low, high], offset: [_mm256_mul_ps(low, by), _mm256_mul_ps(high, by)] }
-    }
+fn signed_scales(bytes: __m128i, scale: __m256, by: f32) -> Scales {
+    let low = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)), scale);
+    let high = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128::<8>(bytes)));
+    let high = _mm256_mul_ps(high, scale);
+    let by = _mm256_set1_ps(by);
+    Scales { scale: [low, high], offset: [_mm256_mul_ps(low, by), _mm256_mul_ps(high, by)] }
 }
 
 /// Nibble `G % 2` of the bytes of group pair `G / 2`.
@@ -76,35 +72,29 @@ unsafe fn six_bit_scales(block: *const u8) -> Scales {
 /// Two bits of each byte, starting at bit `2 * (G % 4)`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn two_bits<const G: usize>(packed: __m256i) -> __m256i {
-    // SAFETY: register arithmetic; the features are the caller's.
-    unsafe {
-        let shifted = match G % 4 {
-            0 => packed,
-            1 => _mm256_srli_epi16::<2>(packed),
-            2 => _mm256_srli_epi16::<4>(packed),
-            _ => _mm256_srli_epi16::<6>(packed),
-        };
-        _mm256_and_si256(shifted, _mm256_set1_epi8(3))
-    }
+fn two_bits<const G: usize>(packed: __m256i) -> __m256i {
+    let shifted = match G % 4 {
+        0 => packed,
+        1 => _mm256_srli_epi16::<2>(packed),
+        2 => _mm256_srli_epi16::<4>(packed),
+        _ => _mm256_srli_epi16::<6>(packed),
+    };
+    _mm256_and_si256(shifted, _mm256_set1_epi8(3))
 }
 
 /// Bit `G` of each byte, moved to bit 4; other bits of the result are not cleared.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn bit_to_4<const G: usize>(bits: __m256i) -> __m256i {
-    // SAFETY: register arithmetic; the features are the caller's.
-    unsafe {
-        match G {
-            0 => _mm256_slli_epi16::<4>(bits),
-            1 => _mm256_slli_epi16::<3>(bits),
-            2 => _mm256_slli_epi16::<2>(bits),
-            3 => _mm256_slli_epi16::<1>(bits),
-            4 => bits,
-            5 => _mm256_srli_epi16::<1>(bits),
-            6 => _mm256_srli_epi16::<2>(bits),
-            _ => _mm256_srli_epi16::<3>(bits),
-        }
+fn bit_to_4<const G: usize>(bits: __m256i) -> __m256i {
+    match G {
+        0 => _mm256_slli_epi16::<4>(bits),
+        1 => _mm256_slli_epi16::<3>(bits),
+        2 => _mm256_slli_epi16::<2>(bits),
+        3 => _mm256_slli_epi16::<1>(bits),
+        4 => bits,
+        5 => _mm256_srli_epi16::<1>(bits),
+        6 => _mm256_srli_epi16::<2>(bits),
+        _ => _mm256_srli_epi16::<3>(bits),
     }
 }
 
