@@ -141,13 +141,19 @@ macro_rules! operator {
         impl<O: Operand> std::ops::$trait<O> for &Tensor {
             type Output = Result<Tensor>;
             fn $method(self, other: O) -> Result<Tensor> {
-                self.$op(other)
+                Tensor::$op(self, other)
+            }
+        }
+        impl<O: Operand> std::ops::$trait<O> for Tensor {
+            type Output = Result<Tensor>;
+            fn $method(self, other: O) -> Result<Tensor> {
+                Tensor::$op(&self, other)
             }
         }
         impl std::ops::$trait<&Tensor> for Result<Tensor> {
             type Output = Result<Tensor>;
             fn $method(self, other: &Tensor) -> Result<Tensor> {
-                self?.$op(other)
+                Tensor::$op(&self?, other)
             }
         }
     )*};

@@ -21,7 +21,7 @@ pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
     let mut tensors = Vec::with_capacity(archive.len());
     for i in 0..archive.len() {
         let mut member = archive.by_index(i).map_err(|e| bad(e.to_string()))?;
-        let name = member.name().trim_end_matches(".npy").to_string();
+        let name = member.name().map_err(|e| bad(e.to_string()))?.trim_end_matches(".npy").to_string();
         let mut bytes = Vec::new();
         member.read_to_end(&mut bytes).map_err(|e| bad(format!("member {name:?}: {e}")))?;
         let tensor = npy::parse(&bytes, &Device::default()).map_err(|e| bad(format!("member {name:?}: {e}")))?;
