@@ -14,4 +14,5 @@ pub mod convert;
 pub mod gemm;
 pub mod isa;
 pub mod math;
+pub mod scratch;
 pub mod team;
