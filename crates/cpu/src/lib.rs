@@ -14,5 +14,7 @@ pub mod convert;
 pub mod gemm;
 pub mod isa;
 pub mod math;
+pub mod reduce;
+pub mod rows;
 pub mod scratch;
 pub mod team;
