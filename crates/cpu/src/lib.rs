@@ -18,6 +18,9 @@ pub mod isa;
 pub mod math;
 mod memory;
 pub mod quant;
+pub mod reduce;
+pub mod rows;
+pub mod scratch;
 pub mod team;
 
 pub use backend::CpuBackend;
