@@ -1,10 +1,14 @@
 // With checks on, clang's thread sanitizer calls these for every load and store; no sanitizer runtime is linked.
 #pragma once
 
+// Constructors run before the device attaches; they touch no device memory.
+#define SOFTMETAL_ACCESS(p, size, kind) \
+  if (softmetal_runtime) softmetal_runtime->access(softmetal::current_lane(), p, size, kind, __builtin_return_address(0))
+
 extern "C" {
 #define SOFTMETAL_HOOK(name, size, kind)                                                                            \
   __attribute__((noinline, no_sanitize("thread"), visibility("hidden"))) void name(void *p) {                       \
-    softmetal_runtime->access(softmetal::current_lane(), p, size, kind, __builtin_return_address(0));               \
+    SOFTMETAL_ACCESS(p, size, kind);               \
   }
 SOFTMETAL_HOOK(__tsan_read1, 1, 0) SOFTMETAL_HOOK(__tsan_read2, 2, 0) SOFTMETAL_HOOK(__tsan_read4, 4, 0)
 SOFTMETAL_HOOK(__tsan_read8, 8, 0) SOFTMETAL_HOOK(__tsan_read16, 16, 0)
@@ -23,21 +27,25 @@ void __tsan_vptr_read(void **) {}
 
 #define SOFTMETAL_QUIET __attribute__((noinline, no_sanitize("thread"), visibility("hidden")))
 SOFTMETAL_QUIET void *__tsan_memcpy(void *d, const void *s, unsigned long n) {
-  softmetal_runtime->access(softmetal::current_lane(), s, n, 2, __builtin_return_address(0));
-  softmetal_runtime->access(softmetal::current_lane(), d, n, 3, __builtin_return_address(0));
+  SOFTMETAL_ACCESS(s, n, 2);
+  SOFTMETAL_ACCESS(d, n, 3);
   return __builtin_memcpy(d, s, n);
 }
 SOFTMETAL_QUIET void *__tsan_memmove(void *d, const void *s, unsigned long n) {
-  softmetal_runtime->access(softmetal::current_lane(), s, n, 2, __builtin_return_address(0));
-  softmetal_runtime->access(softmetal::current_lane(), d, n, 3, __builtin_return_address(0));
+  SOFTMETAL_ACCESS(s, n, 2);
+  SOFTMETAL_ACCESS(d, n, 3);
   return __builtin_memmove(d, s, n);
 }
 SOFTMETAL_QUIET void *__tsan_memset(void *d, int v, unsigned long n) {
-  softmetal_runtime->access(softmetal::current_lane(), d, n, 3, __builtin_return_address(0));
+  SOFTMETAL_ACCESS(d, n, 3);
   return __builtin_memset(d, v, n);
 }
 SOFTMETAL_QUIET void softmetal_note_atomic(void *p, unsigned long size, unsigned kind) {
-  softmetal_runtime->access(softmetal::current_lane(), p, size, kind, __builtin_return_address(0));
+  SOFTMETAL_ACCESS(p, size, kind);
+}
+__attribute__((noinline, used, nodebug, no_sanitize("thread"), visibility("hidden"))) void softmetal_flops(unsigned single, unsigned half_) {
+  if (single) softmetal_runtime->count(softmetal::current_lane(), 3, single);
+  if (half_) softmetal_runtime->count(softmetal::current_lane(), 4, half_);
 }
 #undef SOFTMETAL_QUIET
 }

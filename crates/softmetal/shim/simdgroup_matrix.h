@@ -129,8 +129,13 @@ inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong st
 }
 
 namespace detail {
+#ifdef SOFTMETAL_CHECK
+#define SOFTMETAL_PRODUCT inline __attribute__((noinline))
+#else
+#define SOFTMETAL_PRODUCT SOFTMETAL_INLINE
+#endif
 template <bool Accumulate, class D, class A, class B, class C>
-SOFTMETAL_INLINE void product(D *d, const A *a, const B *b, const C *c) {
+SOFTMETAL_PRODUCT void product(D *d, const A *a, const B *b, const C *c) {
   float8 rows[8], result[8];
   for (int k = 0; k < 8; k++) rows[k] = row8(b + k * 8);
   for (int r = 0; r < 8; r++) {

@@ -2,7 +2,7 @@
 
 use super::cache::{Cache, key};
 use super::shim;
-use crate::error::{Diagnostic, Error, Result};
+use crate::error::{Error, Result};
 use crate::source::position;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,8 @@ pub struct Mode {
     pub instrumented: bool,
     /// Contract and reorder as Metal's fast maths may.
     pub fast_math: bool,
+    /// Floating-point operations are counted.
+    pub counting: bool,
     /// The GPU family has simdgroup matrices.
     pub simdgroup_matrix: bool,
 }
@@ -95,11 +97,27 @@ impl Compiler {
         let pch = self.precompiled(mode)?;
         self.cache.make(&path, |tmp| {
             let mut c = Command::new(&self.clang);
-            c.args(&flags).arg("-include-pch").arg(&pch).args(["-x", "c++", "-", "-shared", "-o"]).arg(tmp).args(LINK_FLAGS);
+            c.args(&flags).arg("-include-pch").arg(&pch).args(["-x", "c++", "-"]);
+            if mode.counting {
+                c.args(["-S", "-emit-llvm", "-o", "-"]);
+            } else {
+                c.args(["-shared", "-o"]).arg(tmp).args(LINK_FLAGS);
+            }
             let out = run(c, Some(text))?;
-            if out.ok { Ok(()) } else { Err(self.compile_error(&out.stderr, text, main)) }
+            if !out.ok {
+                return Err(self.compile_error(&out.stderr, text, main));
+            }
+            if mode.counting { self.link_counted(&out.stdout, tmp) } else { Ok(()) }
         })?;
         Ok(path)
+    }
+
+    /// Adds counters to LLVM text and makes a library of it.
+    fn link_counted(&self, ir: &str, to: &Path) -> Result<()> {
+        let mut c = Command::new(&self.clang);
+        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"]).arg(to).args(TARGET_FLAGS).args(LINK_FLAGS);
+        let out = run(c, Some(&super::flops::instrument(ir)))?;
+        if out.ok { Ok(()) } else { Err(Error::Tool { step: "compiling counted code", message: out.stderr }) }
     }
 
     /// Checks that C++ text is valid without making code.
@@ -241,9 +259,4 @@ fn major(version: &str) -> Option<u32> {
     let number = rest.split('.').next()?.parse::<u32>().ok()?;
     // Apple's clang 17 is the first that is built from LLVM 19.
     Some(if version.starts_with("Apple") && number >= 17 { number + 2 } else { number })
-}
-
-/// A single diagnostic as an error.
-pub fn single(file: &str, line: u32, message: String) -> Error {
-    Error::Compile { diagnostics: vec![Diagnostic { file: file.to_string(), line, column: 0, message }] }
 }

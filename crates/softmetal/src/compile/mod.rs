@@ -2,5 +2,6 @@
 
 pub mod cache;
 pub mod clang;
+pub mod flops;
 pub mod module;
 pub mod shim;

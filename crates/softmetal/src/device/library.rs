@@ -2,6 +2,7 @@
 
 use super::constants::FunctionConstants;
 use super::device::Device;
+use super::pipeline::{Pipeline, generate_check};
 use crate::compile::cache::key;
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
@@ -11,6 +12,7 @@ use crate::source::rewrite::{ConstantValues, required_constants};
 use crate::source::unit::Unit;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a library is read.
 #[derive(Debug, Clone)]
@@ -88,6 +90,43 @@ impl Library {
         };
         let bindings = unit.bindings(&unit.entries[entry])?;
         Ok(Function { library: self.clone(), entry, values: ConstantValues::default(), bindings })
+    }
+
+    /// Checks that kernels compile, all at once; one outcome per name. Function constants are zero.
+    pub fn check_all(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
+        let entries: Vec<usize> = names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
+        let bindings: Vec<Option<Error>> = entries.iter().map(|&i| self.0.unit.bindings(&self.0.unit.entries[i]).err()).collect();
+        if self.check_entries(device, &entries).is_ok() {
+            return bindings;
+        }
+        self.in_parallel(&entries, |i| self.check_entries(device, &[i]).err()).into_iter().zip(bindings).map(|(a, b)| a.or(b)).collect()
+    }
+
+    /// Makes machine code for each kernel; one outcome per name. Function constants are zero.
+    pub fn compile_each(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
+        let entries: Vec<usize> = names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
+        self.in_parallel(&entries, |i| self.function_unspecialised(&self.0.unit.entries[i].host_name).and_then(|f| Pipeline::new(device, &f)).err())
+    }
+
+    fn check_entries(&self, device: &Device, entries: &[usize]) -> Result<()> {
+        let (text, mode) = generate_check(device, &self.0, entries);
+        device.0.compiler.check(&text, mode, (&self.0.options.file_name, &self.0.source))
+    }
+
+    fn in_parallel(&self, entries: &[usize], work: impl Fn(usize) -> Option<Error> + Sync) -> Vec<Option<Error>> {
+        let next = AtomicUsize::new(0);
+        let out = parking_lot::Mutex::new(vec![None; entries.len()]);
+        std::thread::scope(|s| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
+                s.spawn(|| {
+                    while let Some((k, &i)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|k| entries.get(k).map(|i| (k, i))) {
+                        let e = work(i);
+                        out.lock()[k] = e;
+                    }
+                });
+            }
+        });
+        out.into_inner()
     }
 
     /// At most twelve names, those that resemble `name` first.

@@ -1,13 +1,13 @@
 //! Compiled kernels with their reflection.
 
 use super::device::Device;
-use super::library::Function;
+use super::library::{Function, LibraryInner};
 use crate::compile::clang::Mode;
 use crate::compile::module::Module;
 use crate::error::Result;
 use crate::source::binding::Binding;
-use crate::source::rewrite::{may_wait, rewrite};
-use crate::source::thunk::{Launch, thunk};
+use crate::source::rewrite::{ConstantValues, may_wait, rewrite};
+use crate::source::thunk::{Launch, instantiations, thunk};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -36,7 +36,6 @@ pub(crate) struct PipelineInner {
     pub arguments: Vec<Argument>,
     pub max_threads: u32,
     pub simd_width: u32,
-    pub file: String,
 }
 
 /// The C++ text of a function.
@@ -45,15 +44,25 @@ pub(crate) fn generate(device: &Device, function: &Function) -> (String, Launch,
     let options = &device.0.options;
     let entry = &library.unit.entries[function.entry];
     let instrumented = options.check.is_some() || options.profile;
-    let mode = Mode { instrumented, fast_math: library.options.fast_math, simdgroup_matrix: options.family.has_simdgroup_matrix() };
+    let mode = Mode { instrumented, counting: options.profile, fast_math: library.options.fast_math, simdgroup_matrix: options.family.has_simdgroup_matrix() };
     let alone = instrumented || options.shuffle.is_some() || may_wait(&library.unit, entry);
     let launch = if alone { Launch::Lane } else { Launch::Group };
-    let body = rewrite(&library.unit, entry, &function.values, !instrumented);
+    let body = rewrite(&library.unit, Some(entry), &function.values, !instrumented);
     let text = format!(
         "#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n{body}\n#pragma clang attribute pop\n{}",
         thunk(&library.unit, entry, &function.bindings, launch)
     );
     (text, launch, mode)
+}
+
+/// C++ text that instantiates the given entry points without launch code.
+pub(crate) fn generate_check(device: &Device, library: &LibraryInner, entries: &[usize]) -> (String, Mode) {
+    let options = &device.0.options;
+    let mode = Mode { instrumented: false, counting: false, fast_math: library.options.fast_math, simdgroup_matrix: options.family.has_simdgroup_matrix() };
+    let only = if let [one] = entries { Some(&library.unit.entries[*one]) } else { None };
+    let body = rewrite(&library.unit, only, &ConstantValues::default(), false);
+    let names: Vec<_> = entries.iter().map(|&i| &library.unit.entries[i]).collect();
+    (format!("{body}\n{}", instantiations(&library.unit, &names)), mode)
 }
 
 impl Pipeline {
@@ -71,8 +80,7 @@ impl Pipeline {
         let limits = device.limits();
         let written = library.unit.max_threads(&library.unit.entries[function.entry]);
         let max_threads = written.unwrap_or(limits.max_threads_per_threadgroup).min(limits.max_threads_per_threadgroup);
-        let file = library.options.file_name.clone();
-        Ok(Pipeline(Arc::new(PipelineInner { name: function.name().to_string(), module, arguments, max_threads, simd_width: limits.simd_width, file })))
+        Ok(Pipeline(Arc::new(PipelineInner { name: function.name().to_string(), module, arguments, max_threads, simd_width: limits.simd_width })))
     }
 
     /// The kernel's host name.

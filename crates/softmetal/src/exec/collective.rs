@@ -61,10 +61,14 @@ pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, 
         // A collective computes in instrumented code too; the flag must come back as it was.
         let was = w.in_kernel.replace(false);
         let epochs = (w.epoch, w.simds[(*lane).simd as usize].epoch);
+        // The launch code reads the lane, its group and the table of calls.
+        let own = address.wrapping_sub(w.lanes.as_ptr() as usize) < size_of_val(w.lanes.as_slice())
+            || address.wrapping_sub((&raw const *w) as usize) < size_of::<Worker>()
+            || address.wrapping_sub((&raw const super::abi::RUNTIME) as usize) < size_of::<super::abi::Runtime>();
         if let Some(check) = &mut w.check {
             let mut verdict = check.access(&*lane, epochs, address, size, kind, pc);
             if verdict == Verdict::Unknown {
-                let elsewhere = w.fibers.iter().any(|f| f.holds(address));
+                let elsewhere = own || w.fibers.iter().any(|f| f.holds(address));
                 verdict = if elsewhere { Verdict::Fine } else { check.wild(&*lane, address, size, kind, pc) };
             }
             if verdict == Verdict::Stop {

@@ -95,8 +95,10 @@ pub fn stack_range(address: usize) -> std::ops::Range<usize> {
 
 #[cfg(target_arch = "x86_64")]
 unsafe fn prepare(top: *mut usize, entry: usize) -> *mut u8 {
-    // SAFETY: the caller's contract; six registers, the entry address, and a zero return address.
+    // SAFETY: the caller's contract; six registers, the entry address, and a zero return address, which lies
+    // eight bytes off a multiple of sixteen as after a call.
     unsafe {
+        let top = top.sub(1);
         top.write(0);
         top.sub(1).write(entry);
         for i in 2..8 {

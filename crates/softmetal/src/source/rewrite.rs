@@ -11,13 +11,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Values of function constants, as C++ text by variable name. A missing name is undefined.
 pub type ConstantValues = FxHashMap<String, String>;
 
-/// The whole unit as C++ with only `entry` kept among the kernels.
-pub fn rewrite(unit: &Unit, entry: &Entry, constants: &ConstantValues, unroll: bool) -> String {
+/// The whole unit as C++ with only `entry` kept among the kernels, or with all of them.
+pub fn rewrite(unit: &Unit, entry: Option<&Entry>, constants: &ConstantValues, unroll: bool) -> String {
     let mut r = Rewriter { unit, lx: &unit.lx, edits: Edits::default(), locals: 0 };
     r.kernels(entry);
     r.duplicates();
     r.constants(constants);
-    r.group_variables(&unit.items[entry.item]);
+    for (i, item) in unit.items.iter().enumerate() {
+        if item.kind == ItemKind::Kernel && entry.is_none_or(|e| e.item == i) {
+            r.group_variables(item);
+        }
+    }
     r.tokens(constants, unroll);
     r.edits.apply(&unit.lx.text)
 }
@@ -40,11 +44,11 @@ impl Rewriter<'_> {
     }
 
     /// Other kernels go; templates keep their declaration, which a typedef may name.
-    fn kernels(&mut self, entry: &Entry) {
+    fn kernels(&mut self, entry: Option<&Entry>) {
         for (i, item) in self.unit.items.iter().enumerate() {
             match item.kind {
                 ItemKind::Instantiation | ItemKind::Graphics => self.remove(item.start, item.end),
-                ItemKind::Kernel if i == entry.item => {}
+                ItemKind::Kernel if entry.is_none_or(|e| e.item == i) => {}
                 ItemKind::Kernel if item.is_template() && item.has_body() => {
                     let (a, b) = self.bytes(item.body.0, item.body.1 + 1);
                     self.edits.replace(a, b, ";");

@@ -20,10 +20,7 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -
     for n in &entry.scope {
         let _ = write!(s, "namespace {n} {{ ");
     }
-    let callee = match entry.deduced {
-        Some((open, close)) => format!("static_cast<void (*){}>(&{})", stripped(unit, open, close + 1), entry.expression),
-        None => format!("&{}", entry.expression),
-    };
+    let callee = callee(unit, entry);
     let _ = write!(
         s,
         "\nstatic constexpr auto softmetal_entry = {callee};\n\
@@ -48,6 +45,24 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -
          unsigned softmetal::softmetal_static_memory = 0;\n\
          extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_attach(const softmetal::Runtime *r) { softmetal_runtime = r; }\n",
     );
+    s
+}
+
+fn callee(unit: &Unit, entry: &Entry) -> String {
+    match entry.deduced {
+        Some((open, close)) => format!("static_cast<void (*){}>(&{})", stripped(unit, open, close + 1), entry.expression),
+        None => format!("&{}", entry.expression),
+    }
+}
+
+/// Text that makes the compiler instantiate entry points without launching them.
+pub fn instantiations(unit: &Unit, entries: &[&Entry]) -> String {
+    let mut s = String::from("\n#line 1 \"softmetal-launch\"\n");
+    for (i, e) in entries.iter().enumerate() {
+        let open: String = e.scope.iter().map(|n| format!("namespace {n} {{ ")).collect();
+        let close = "}".repeat(e.scope.len());
+        let _ = writeln!(s, "{open}static constexpr auto softmetal_entry_{i} = {}; {close}", callee(unit, e));
+    }
     s
 }
 

@@ -59,11 +59,6 @@ impl Unit {
         Ok(unit)
     }
 
-    /// The entry point with this host name.
-    pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|e| e.host_name == name)
-    }
-
     /// The bindings of an entry point.
     pub fn bindings(&self, entry: &Entry) -> Result<Vec<Binding>> {
         bindings(&self.lx, &self.items[entry.item].parameters(&self.lx))
