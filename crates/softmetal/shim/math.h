@@ -120,7 +120,7 @@ template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> clamp(vec<T, N> x, mak
 
 SOFTMETAL_INLINE float abs(float x) { return __builtin_fabsf(x); }
 SOFTMETAL_INLINE half abs(half x) { return half(__builtin_fabsf(float(x))); }
-SOFTMETAL_INLINE bfloat abs(bfloat x) { return bfloat::from_bits(x.bits & 0x7fff); }
+SOFTMETAL_INLINE bfloat abs(bfloat x) { return __builtin_bit_cast(bfloat, ushort(__builtin_bit_cast(ushort, x) & 0x7fff)); }
 #define SOFTMETAL_ONE(T, U) \
   SOFTMETAL_INLINE T abs(T x) { return x < 0 ? T(U(0) - U(x)) : x; }
 SOFTMETAL_ONE(char, uchar) SOFTMETAL_ONE(int8_t, uchar) SOFTMETAL_ONE(short, ushort) SOFTMETAL_ONE(int, uint) SOFTMETAL_ONE(long, ulong)
@@ -156,7 +156,7 @@ SOFTMETAL_ONE(float) SOFTMETAL_ONE(half) SOFTMETAL_ONE(bfloat)
 #undef SOFTMETAL_ONE
 SOFTMETAL_INLINE bool signbit(float x) { return __builtin_bit_cast(uint, x) >> 31; }
 SOFTMETAL_INLINE bool signbit(half x) { return __builtin_bit_cast(ushort, x) >> 15; }
-SOFTMETAL_INLINE bool signbit(bfloat x) { return x.bits >> 15; }
+SOFTMETAL_INLINE bool signbit(bfloat x) { return __builtin_bit_cast(ushort, x) >> 15; }
 
 SOFTMETAL_VEC3(mix) SOFTMETAL_VEC3(smoothstep) SOFTMETAL_VEC2(step)
 template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> mix(vec<T, N> x, vec<T, N> y, make_scalar_t<vec<T, N>> a) { return mix(x, y, vec<T, N>(a)); }

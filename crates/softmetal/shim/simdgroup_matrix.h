@@ -93,12 +93,12 @@ typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
 typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
 
-template <class T, int C, int R> inline simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value) {
+template <class T, int C, int R = C> inline simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value) {
   simdgroup_matrix<T, C, R> m;
   for (int i = 0; i < 64; i++) m.full[i] = value;
   return m;
 }
-template <class T, int C, int R> inline simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(T value) { return simdgroup_matrix<T, C, R>(value); }
+template <class T, int C, int R = C> inline simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(T value) { return simdgroup_matrix<T, C, R>(value); }
 
 template <class T, int C, int R, class U>
 inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
@@ -107,7 +107,7 @@ inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong str
   if (!detail::leads()) return;
   const U *p = src + origin.y * stride + origin.x;
   for (ulong r = 0; r < 8; r++)
-    for (ulong c = 0; c < 8; c++) d.full[r * 8 + c] = T(transposed ? p[c * stride + r] : p[r * stride + c]);
+    for (ulong c = 0; c < 8; c++) d.full[r * 8 + c] = softmetal::cast<T>(transposed ? p[c * stride + r] : p[r * stride + c]);
 }
 template <class T, int C, int R, class U>
 inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
@@ -116,7 +116,7 @@ inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong st
   if (!detail::leads()) return;
   U *p = dst + origin.y * stride + origin.x;
   for (ulong r = 0; r < 8; r++)
-    for (ulong c = 0; c < 8; c++) (transposed ? p[c * stride + r] : p[r * stride + c]) = U(s.full[r * 8 + c]);
+    for (ulong c = 0; c < 8; c++) (transposed ? p[c * stride + r] : p[r * stride + c]) = softmetal::cast<U>(s.full[r * 8 + c]);
 }
 // The argument is a short vector where the caller has no need for 64 bits.
 template <class T, int C, int R, class U, class V>

@@ -1,4 +1,4 @@
-// Scalar types: sized names, half, and bfloat as a class (clang has no conversion between __bf16 and _Float16).
+// Scalar types: sized names, half and bfloat.
 #pragma once
 
 typedef unsigned char uchar;
@@ -28,52 +28,31 @@ template <class T> struct is_builtin_arithmetic { static constexpr bool value = 
 SOFTMETAL_ARITHMETIC(bool) SOFTMETAL_ARITHMETIC(char) SOFTMETAL_ARITHMETIC(signed char) SOFTMETAL_ARITHMETIC(uchar)
 SOFTMETAL_ARITHMETIC(short) SOFTMETAL_ARITHMETIC(ushort) SOFTMETAL_ARITHMETIC(int) SOFTMETAL_ARITHMETIC(uint)
 SOFTMETAL_ARITHMETIC(long) SOFTMETAL_ARITHMETIC(ulong) SOFTMETAL_ARITHMETIC(long long) SOFTMETAL_ARITHMETIC(unsigned long long)
-SOFTMETAL_ARITHMETIC(half) SOFTMETAL_ARITHMETIC(float) SOFTMETAL_ARITHMETIC(double)
+SOFTMETAL_ARITHMETIC(half) SOFTMETAL_ARITHMETIC(__bf16) SOFTMETAL_ARITHMETIC(float) SOFTMETAL_ARITHMETIC(double)
 #undef SOFTMETAL_ARITHMETIC
 } // namespace softmetal
 
-struct bfloat {
-  ushort bits;
-  bfloat() = default;
-  constexpr bfloat(float value) : bits(round(__builtin_bit_cast(uint, value))) {}
-  template <class T, class = typename softmetal::enable_if<softmetal::is_builtin_arithmetic<T>::value>::type>
-  constexpr bfloat(T value) : bfloat(static_cast<float>(value)) {}
-  constexpr operator float() const { return __builtin_bit_cast(float, uint(bits) << 16); }
+typedef __bf16 bfloat;
 
-  // Round to nearest even; a NaN stays a quiet NaN.
-  static constexpr ushort round(uint u) {
-    return (u & 0x7fffffffu) > 0x7f800000u ? ushort((u >> 16) | 0x40u) : ushort((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
-  }
-  constexpr bfloat operator-() const { return from_bits(bits ^ 0x8000); }
-  static constexpr bfloat from_bits(ushort b) {
-    bfloat r(0.0f);
-    r.bits = b;
-    return r;
-  }
-  bfloat &operator++() { return *this = bfloat(float(*this) + 1.0f); }
-  bfloat &operator--() { return *this = bfloat(float(*this) - 1.0f); }
-};
-
-// bfloat with bfloat or an integer gives bfloat; with float or half it gives the wider type through operator float.
 namespace softmetal {
-template <class T> struct bfloat_partner {
-  static constexpr bool value = is_builtin_arithmetic<T>::value && !__is_same(T, float) && !__is_same(T, double) && !__is_same(T, half);
+// static_cast, except that clang has no conversion between half and bfloat: that one goes through float.
+template <class A, class B> struct is_half_bfloat {
+  static constexpr bool value = (__is_same(A, half) && __is_same(B, bfloat)) || (__is_same(A, bfloat) && __is_same(B, half));
 };
+template <class To, class From> constexpr __attribute__((always_inline)) inline To cast(From &&v) {
+  if constexpr (is_half_bfloat<__remove_cvref(To), __remove_cvref(From)>::value) return static_cast<To>(static_cast<float>(v));
+  else return static_cast<To>(static_cast<From &&>(v));
+}
 } // namespace softmetal
-#define SOFTMETAL_BF_OP(op)                                                                                              \
-  constexpr bfloat operator op(bfloat a, bfloat b) { return bfloat(float(a) op float(b)); }                             \
-  template <class T> constexpr typename softmetal::enable_if<softmetal::bfloat_partner<T>::value, bfloat>::type         \
-  operator op(bfloat a, T b) { return bfloat(float(a) op float(b)); }                                                   \
-  template <class T> constexpr typename softmetal::enable_if<softmetal::bfloat_partner<T>::value, bfloat>::type         \
-  operator op(T a, bfloat b) { return bfloat(float(a) op float(b)); }                                                   \
-  template <class T> inline bfloat &operator op##=(bfloat &a, T b) { return a = bfloat(float(a) op float(b)); }
-SOFTMETAL_BF_OP(+) SOFTMETAL_BF_OP(-) SOFTMETAL_BF_OP(*) SOFTMETAL_BF_OP(/)
-#undef SOFTMETAL_BF_OP
-#define SOFTMETAL_BF_COMPARE(op) \
-  constexpr bool operator op(bfloat a, bfloat b) { return float(a) op float(b); }
-SOFTMETAL_BF_COMPARE(==) SOFTMETAL_BF_COMPARE(!=) SOFTMETAL_BF_COMPARE(<) SOFTMETAL_BF_COMPARE(>)
-SOFTMETAL_BF_COMPARE(<=) SOFTMETAL_BF_COMPARE(>=)
-#undef SOFTMETAL_BF_COMPARE
+
+#ifdef __x86_64__
+// What clang calls to round a float to bfloat; old runtime libraries lack it. To nearest even; a NaN stays quiet.
+extern "C" __attribute__((visibility("hidden"))) inline bfloat __truncsfbf2(float value) {
+  uint u = __builtin_bit_cast(uint, value);
+  ushort r = (u & 0x7fffffffu) > 0x7f800000u ? ushort((u >> 16) | 0x40u) : ushort((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
+  return __builtin_bit_cast(bfloat, r);
+}
+#endif
 
 constexpr half operator""h(long double v) { return half(v); }
 constexpr half operator""h(unsigned long long v) { return half(v); }

@@ -26,7 +26,7 @@ template <class T> struct alignas(2 * sizeof(T)) vec<T, 2> {
   T x, y;
   constexpr vec(T s) : x(s), y(s) {}
   constexpr vec(T a, T b) : x(a), y(b) {}
-  template <class U> constexpr explicit vec(const vec<U, 2> &v) : x(T(v.x)), y(T(v.y)) {}
+  template <class U> constexpr explicit vec(const vec<U, 2> &v) : x(softmetal::cast<T>(v.x)), y(softmetal::cast<T>(v.y)) {}
   SOFTMETAL_VEC_COMMON(2)
 #include "swizzle2.inc"
 #define SOFTMETAL_2(op)                                                                                                \
@@ -50,7 +50,7 @@ template <class T> struct alignas(4 * sizeof(T)) vec<T, 3> {
   constexpr vec(T a, T b, T c) : x(a), y(b), z(c) {}
   constexpr vec(vec<T, 2> a, T c) : x(a.x), y(a.y), z(c) {}
   constexpr vec(T a, vec<T, 2> b) : x(a), y(b.x), z(b.y) {}
-  template <class U> constexpr explicit vec(const vec<U, 3> &v) : x(T(v.x)), y(T(v.y)), z(T(v.z)) {}
+  template <class U> constexpr explicit vec(const vec<U, 3> &v) : x(softmetal::cast<T>(v.x)), y(softmetal::cast<T>(v.y)), z(softmetal::cast<T>(v.z)) {}
   SOFTMETAL_VEC_COMMON(3)
 #include "swizzle3.inc"
 #define SOFTMETAL_2(op)                                                                                                \
@@ -78,7 +78,7 @@ template <class T> struct alignas(4 * sizeof(T)) vec<T, 4> {
   constexpr vec(T a, T b, vec<T, 2> c) : x(a), y(b), z(c.x), w(c.y) {}
   constexpr vec(vec<T, 3> a, T d) : x(a.x), y(a.y), z(a.z), w(d) {}
   constexpr vec(T a, vec<T, 3> b) : x(a), y(b.x), z(b.y), w(b.z) {}
-  template <class U> constexpr explicit vec(const vec<U, 4> &v) : x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)) {}
+  template <class U> constexpr explicit vec(const vec<U, 4> &v) : x(softmetal::cast<T>(v.x)), y(softmetal::cast<T>(v.y)), z(softmetal::cast<T>(v.z)), w(softmetal::cast<T>(v.w)) {}
   SOFTMETAL_VEC_COMMON(4)
 #include "swizzle4.inc"
 #define SOFTMETAL_2(op)                                                                                                \
@@ -107,7 +107,7 @@ template <class T> struct packed_vec<T, 2> {
   constexpr packed_vec(T s) : x(s), y(s) {}
   constexpr packed_vec(T a, T b) : x(a), y(b) {}
   constexpr packed_vec(vec<T, 2> v) : x(v.x), y(v.y) {}
-  template <class U> constexpr explicit packed_vec(vec<U, 2> v) : x(T(v.x)), y(T(v.y)) {}
+  template <class U> constexpr explicit packed_vec(vec<U, 2> v) : x(softmetal::cast<T>(v.x)), y(softmetal::cast<T>(v.y)) {}
 #define SOFTMETAL_PACKED_COMMON(N)                                                    \
   T &operator[](size_t i) { return (&x)[i]; }                                         \
   const T &operator[](size_t i) const { return (&x)[i]; }                             \
@@ -129,7 +129,7 @@ template <class T> struct packed_vec<T, 3> {
   constexpr packed_vec(T s) : x(s), y(s), z(s) {}
   constexpr packed_vec(T a, T b, T c) : x(a), y(b), z(c) {}
   constexpr packed_vec(vec<T, 3> v) : x(v.x), y(v.y), z(v.z) {}
-  template <class U> constexpr explicit packed_vec(vec<U, 3> v) : x(T(v.x)), y(T(v.y)), z(T(v.z)) {}
+  template <class U> constexpr explicit packed_vec(vec<U, 3> v) : x(softmetal::cast<T>(v.x)), y(softmetal::cast<T>(v.y)), z(softmetal::cast<T>(v.z)) {}
   SOFTMETAL_PACKED_COMMON(3)
 #include "swizzle3.inc"
 };
@@ -139,7 +139,7 @@ template <class T> struct packed_vec<T, 4> {
   constexpr packed_vec(T s) : x(s), y(s), z(s), w(s) {}
   constexpr packed_vec(T a, T b, T c, T d) : x(a), y(b), z(c), w(d) {}
   constexpr packed_vec(vec<T, 4> v) : x(v.x), y(v.y), z(v.z), w(v.w) {}
-  template <class U> constexpr explicit packed_vec(vec<U, 4> v) : x(T(v.x)), y(T(v.y)), z(T(v.z)), w(T(v.w)) {}
+  template <class U> constexpr explicit packed_vec(vec<U, 4> v) : x(softmetal::cast<T>(v.x)), y(softmetal::cast<T>(v.y)), z(softmetal::cast<T>(v.z)), w(softmetal::cast<T>(v.w)) {}
   SOFTMETAL_PACKED_COMMON(4)
 #include "swizzle4.inc"
 };
@@ -199,4 +199,9 @@ template <class T> constexpr bool is_vector_v = is_vector<T>::value;
 template <class T> struct make_scalar { typedef T type; };
 template <class T, unsigned N> struct make_scalar<vec<T, N>> { typedef T type; };
 template <class T> using make_scalar_t = typename make_scalar<T>::type;
+template <class T> struct vec_elements { static constexpr uint value = 0; };
+template <class T, unsigned N> struct vec_elements<vec<T, N>> { static constexpr uint value = N; };
+// What simd functions take, under the name that some sources know it by.
+template <class T> struct __is_valid_simdgroup_type : bool_constant<is_arithmetic<T>::value && (sizeof(T) <= 4) && !is_same<T, bool>::value> {};
+template <class T, unsigned N> struct __is_valid_simdgroup_type<vec<T, N>> : __is_valid_simdgroup_type<T> {};
 }

@@ -182,6 +182,8 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-Xclang",
         "-ffloat16-excess-precision=none",
         "-Xclang",
+        "-fbfloat16-excess-precision=none",
+        "-Xclang",
         "-cl-single-precision-constant",
         "-Xclang",
         "-fno-pch-timestamp",

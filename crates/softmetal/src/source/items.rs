@@ -34,6 +34,8 @@ pub struct Item {
     pub scope: Vec<String>,
     /// Whether the innermost scope is a type.
     pub in_type: bool,
+    /// First token of the enclosing type, or zero: specialisations share a name, not their members.
+    pub owner: usize,
     /// First token (of `template` where there is one).
     pub start: usize,
     /// One past the last token.
@@ -65,7 +67,7 @@ impl Item {
 
 /// All declarations, in order; members of types follow their type.
 pub fn scan(lx: &Lexed) -> Vec<Item> {
-    let mut s = Scanner { lx, items: Vec::new(), scope: Vec::new(), in_type: false };
+    let mut s = Scanner { lx, items: Vec::new(), scope: Vec::new(), in_type: false, owner: 0 };
     s.block(0, lx.tokens.len());
     s.items
 }
@@ -75,6 +77,7 @@ struct Scanner<'a> {
     items: Vec<Item>,
     scope: Vec<String>,
     in_type: bool,
+    owner: usize,
 }
 
 impl Scanner<'_> {
@@ -122,7 +125,7 @@ impl Scanner<'_> {
     }
 
     fn item(&self, kind: ItemKind, name: &str, start: usize, end: usize) -> Item {
-        Item { kind, name: name.to_string(), scope: self.scope.clone(), in_type: self.in_type, start, end, template: (0, 0), params: (0, 0), body: (0, 0) }
+        Item { kind, name: name.to_string(), scope: self.scope.clone(), in_type: self.in_type, owner: self.owner, start, end, template: (0, 0), params: (0, 0), body: (0, 0) }
     }
 
     /// To the `;` at this level.
@@ -253,9 +256,10 @@ impl Scanner<'_> {
         self.push(item);
         if !is_enum {
             self.scope.push(name);
-            let was = std::mem::replace(&mut self.in_type, true);
+            let was = (self.in_type, self.owner);
+            (self.in_type, self.owner) = (true, start.max(1));
             self.block(open + 1, close.min(to));
-            self.in_type = was;
+            (self.in_type, self.owner) = was;
             self.scope.pop();
         }
         end

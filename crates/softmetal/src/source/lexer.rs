@@ -134,6 +134,22 @@ impl Lexed {
         &self.text[self.tokens[from].start..self.tokens[to.min(self.tokens.len()) - 1].end]
     }
 
+    /// The tokens that `keep` maps to text, joined as they stood: neighbours stay neighbours, others get one space.
+    pub fn joined<'a>(&'a self, tokens: impl Iterator<Item = usize>, keep: impl Fn(usize) -> Option<&'a str>) -> String {
+        let mut out = String::new();
+        let mut end = usize::MAX;
+        for i in tokens {
+            if let Some(text) = keep(i) {
+                if !out.is_empty() && self.tokens[i].start != end {
+                    out.push(' ');
+                }
+                out.push_str(text);
+                end = self.tokens[i].end;
+            }
+        }
+        out
+    }
+
     /// `file:line` of token `i`, for messages.
     pub fn place(&self, i: usize) -> (String, u32) {
         match self.tokens.get(i).or(self.tokens.last()) {

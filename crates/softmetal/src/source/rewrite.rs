@@ -46,6 +46,11 @@ impl Rewriter<'_> {
     /// Other kernels go; templates keep their declaration, which a typedef may name.
     fn kernels(&mut self, entry: Option<&Entry>) {
         for (i, item) in self.unit.items.iter().enumerate() {
+            let is_constructor = item.kind == ItemKind::Function && item.in_type && item.scope.last() == Some(&item.name);
+            if is_constructor && self.lx.is(item.params.1 + 1, "constant") {
+                // A constructor has no `const`.
+                self.remove(item.params.1 + 1, item.params.1 + 2);
+            }
             match item.kind {
                 ItemKind::Instantiation | ItemKind::Graphics => self.remove(item.start, item.end),
                 ItemKind::Kernel if entry.is_none_or(|e| e.item == i) => {}
@@ -63,7 +68,8 @@ impl Rewriter<'_> {
     fn duplicates(&mut self) {
         let mut seen = FxHashSet::default();
         for item in &self.unit.items {
-            let overloadable = matches!(item.kind, ItemKind::Function | ItemKind::Type) && item.has_body() && !item.name.is_empty();
+            // A member may be declared only once; elsewhere a declaration may precede its definition.
+            let overloadable = matches!(item.kind, ItemKind::Function | ItemKind::Type) && (item.has_body() || item.in_type && item.kind == ItemKind::Function) && !item.name.is_empty();
             if overloadable && !seen.insert(self.signature(item)) {
                 self.remove(item.start, item.end);
             }
@@ -72,7 +78,7 @@ impl Rewriter<'_> {
 
     fn signature(&self, item: &Item) -> String {
         let mut key = item.scope.join("::");
-        key.push('|');
+        key.push_str(&format!("#{}|", item.owner));
         let head_end = if item.params.1 > 0 { item.params.0 } else { item.body.0 };
         key.push_str(&self.plain(item.start, head_end));
         for p in item.parameters(self.lx) {
@@ -80,29 +86,18 @@ impl Rewriter<'_> {
             let words: Vec<_> = p.type_text.split(' ').filter(|w| *w != "const").collect();
             key.push_str(&format!("|{}{}", if constant { "const " } else { "" }, words.join(" ")));
         }
-        if item.params.1 > 0 {
-            let qualifiers = self.plain(item.params.1 + 1, item.body.0);
+        let is_constructor = item.scope.last() == Some(&item.name);
+        if item.params.1 > 0 && !is_constructor {
+            let end = (item.params.1 + 1..item.end).find(|&k| matches!(self.lx.str(k), "{" | ";" | "=")).unwrap_or(item.end);
             key.push_str("|q");
-            key.push_str(qualifiers.split(':').next().unwrap_or(""));
+            key.push_str(&self.plain(item.params.1 + 1, end));
         }
         key
     }
 
-    /// Tokens joined by spaces, without attributes and address spaces.
+    /// The text of tokens without attributes and address spaces.
     fn plain(&self, from: usize, to: usize) -> String {
-        let mut words = Vec::new();
-        let mut i = from;
-        while i < to {
-            match self.lx.str(i) {
-                "[[" => i = self.lx.matching(i),
-                "constant" => words.push("const"),
-                "kernel" | "static" | "inline" => {}
-                s if space_of(s).is_some() || self.lx.tokens[i].kind == TokenKind::Directive => {}
-                s => words.push(s),
-            }
-            i += 1;
-        }
-        words.join(" ")
+        plain(self.lx, from, to)
     }
 
     fn constants(&mut self, values: &ConstantValues) {
@@ -160,6 +155,7 @@ impl Rewriter<'_> {
     }
 
     fn tokens(&mut self, values: &ConstantValues, unroll: bool) {
+        let has_bfloat = (0..self.lx.tokens.len()).any(|i| self.lx.str(i).contains("bfloat"));
         let mut i = 0;
         while i < self.lx.tokens.len() {
             let t = self.lx.tokens[i];
@@ -171,6 +167,7 @@ impl Rewriter<'_> {
                     i = close;
                 }
                 "constant" => self.edits.replace(t.start, t.end, "const"),
+                "static_cast" if has_bfloat => self.edits.replace(t.start, t.end, "::softmetal::cast"),
                 "kernel" => self.edits.replace(t.start, t.end, "static"),
                 "is_function_constant_defined" if self.lx.is(i + 1, "(") => {
                     let close = self.lx.matching(i + 1);
@@ -188,6 +185,26 @@ impl Rewriter<'_> {
             i += 1;
         }
     }
+}
+
+/// The text of tokens without attributes and address spaces; `constant` becomes `const`.
+pub fn plain(lx: &Lexed, from: usize, to: usize) -> String {
+    let mut kept = Vec::new();
+    let mut i = from;
+    while i < to {
+        if lx.is(i, "[[") {
+            i = lx.matching(i);
+        } else {
+            kept.push(i);
+        }
+        i += 1;
+    }
+    lx.joined(kept.into_iter(), |i| match lx.str(i) {
+        "constant" => Some("const"),
+        "kernel" | "static" | "inline" => None,
+        s if space_of(s).is_some() || lx.tokens[i].kind == TokenKind::Directive => None,
+        s => Some(s),
+    })
 }
 
 /// An unroll pragma may hold a macro, which the preprocessor leaves alone; a bare one is always valid.

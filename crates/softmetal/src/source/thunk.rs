@@ -1,7 +1,7 @@
 //! The launch code that is appended to a rewritten unit.
 
 use super::binding::{Binding, BindingKind};
-use super::params::space_of;
+use super::rewrite::plain;
 use super::unit::{Entry, Unit};
 use std::fmt::Write;
 
@@ -50,7 +50,7 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -
 
 fn callee(unit: &Unit, entry: &Entry) -> String {
     match entry.deduced {
-        Some((open, close)) => format!("static_cast<void (*){}>(&{})", stripped(unit, open, close + 1), entry.expression),
+        Some((open, close)) => format!("static_cast<void (*){}>(&{})", plain(&unit.lx, open, close + 1), entry.expression),
         None => format!("&{}", entry.expression),
     }
 }
@@ -91,23 +91,4 @@ fn launcher(s: &mut String, launch: Launch) {
              softmetal_call(softmetal::Thread{*l->group, l->position[0], l->position[1], l->position[2]});\n}\n"
         }
     });
-}
-
-fn stripped(unit: &Unit, from: usize, to: usize) -> String {
-    let lx = &unit.lx;
-    let mut out = String::new();
-    let mut i = from;
-    while i < to {
-        match lx.str(i) {
-            "[[" => i = lx.matching(i),
-            "constant" => out.push_str(" const"),
-            s if space_of(s).is_some() => {}
-            s => {
-                out.push(' ');
-                out.push_str(s);
-            }
-        }
-        i += 1;
-    }
-    out
 }

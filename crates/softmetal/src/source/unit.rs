@@ -4,6 +4,7 @@ use super::binding::{Binding, at, bindings};
 use super::items::{Item, ItemKind, scan};
 use super::lexer::{Lexed, lex};
 use super::params::{attributes, space_of};
+use super::rewrite::plain;
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -139,7 +140,7 @@ impl Unit {
         let Some(kernel) = self.items.iter().position(|k| k.kind == ItemKind::Kernel && k.name == base && k.has_body()) else {
             return Err(at(lx, item.start, format!("the instantiation `{}` names no kernel template `{base}`", host.argument)));
         };
-        let expression = (from..to).map(|k| lx.str(k)).filter(|s| !matches!(space_of(s), Some(sp) if sp != super::params::Space::Constant)).map(|s| if s == "constant" { "const" } else { s }).collect::<Vec<_>>().join(" ");
+        let expression = plain(lx, from, to);
         let deduced = if explicit_args { None } else { params };
         Ok(Some(Entry { host_name: host.argument, item: kernel, expression, deduced, scope: item.scope.clone() }))
     }
