@@ -272,7 +272,12 @@ impl Number {
                 Number::Uint(u) => u != 0,
                 Number::Float(f) => f != 0.0,
             }),
-            Kind::Float => Number::Float(round_float(self.to_f64(), dtype)),
+            Kind::Float => Number::Float(match (self, dtype) {
+                // Straight to f32: by way of f64 a 64-bit integer would be rounded twice.
+                (Number::Int(i), DType::F32) => i as f32 as f64,
+                (Number::Uint(u), DType::F32) => u as f32 as f64,
+                _ => round_float(self.to_f64(), dtype),
+            }),
             Kind::Signed | Kind::Unsigned => self.to_integer(dtype),
         }
     }
