@@ -1,6 +1,7 @@
 //! The `wootz` command: devices, their validation, their speed.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod check;
 mod devices;
 mod output;
@@ -22,6 +23,8 @@ enum Command {
     Devices(devices::Args),
     /// Compare a device with the reference evaluator, op by op
     Check(check::Args),
+    /// Measure speed, as a fraction of the machine's limit and next to NumPy
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match result {
         Ok(code) => code,

@@ -17,6 +17,7 @@ pub mod gemm;
 pub mod isa;
 pub mod math;
 mod memory;
+mod peak;
 pub mod quant;
 pub mod reduce;
 pub mod rows;
@@ -24,3 +25,4 @@ pub mod scratch;
 pub mod team;
 
 pub use backend::CpuBackend;
+pub use peak::measure_fma_gflops;

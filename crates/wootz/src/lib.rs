@@ -47,5 +47,6 @@ pub use linalg::AttentionOptions;
 pub use operators::Operand;
 pub use tensor::{Axis, Tensor};
 pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
+pub use wootz_cpu::measure_fma_gflops;
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};
