@@ -10,6 +10,7 @@
 //! associated differently). Within one instruction set and worker count results are deterministic, unless
 //! a function says otherwise.
 
+pub mod attention;
 pub mod convert;
 pub mod gemm;
 pub mod isa;

@@ -76,12 +76,7 @@ fn matmul<T: Real + LoadAs<T>>(n: usize) -> Case {
     let (a, b, c) = (array(&x[..n * n]), array(&x[n * n..]), array(&vec![T::ZERO; n * n]));
     let run = move || {
         let shape = Shape { m: n, n, k: n };
-        gemm::matmul(
-            shape,
-            &Strided::left(a, n),
-            &Strided::right(b, n),
-            &StridedSink::row_major(c, n),
-        );
+        gemm::matmul(shape, &Strided::left(a, n), &Strided::right(b, n), &StridedSink::row_major(c, n));
     };
     Case { run: Box::new(run), work: 2.0 * (n * n * n) as f64, unit: "GFLOP/s" }
 }
@@ -90,12 +85,7 @@ fn gemv(n: usize) -> Case {
     let (a, v, c) = (array(&random(n * n)), array(&random(n)), array(&vec![0.0; n]));
     let run = move || {
         let shape = Shape { m: n, n: 1, k: n };
-        gemm::matmul(
-            shape,
-            &Strided::left(a, n),
-            &Strided::right(v, 1),
-            &StridedSink::row_major(c, 1),
-        );
+        gemm::matmul(shape, &Strided::left(a, n), &Strided::right(v, 1), &StridedSink::row_major(c, 1));
     };
     Case { run: Box::new(run), work: 4.0 * (n * n) as f64, unit: "GB/s" }
 }

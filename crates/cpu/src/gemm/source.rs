@@ -92,12 +92,12 @@ load_as! {
 
 /// Packs a strided operand, converting on the way. Monomorphic in the width, so that the inner loops have
 /// constant lengths.
-struct PackStrided<'a, S, T> {
-    source: Strided<'a, S>,
-    lanes: Range<usize>,
-    depth: Range<usize>,
-    width: usize,
-    out: &'a mut [T],
+pub(crate) struct PackStrided<'a, S, T> {
+    pub source: Strided<'a, S>,
+    pub lanes: Range<usize>,
+    pub depth: Range<usize>,
+    pub width: usize,
+    pub out: &'a mut [T],
 }
 
 impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
