@@ -12,10 +12,13 @@
 
 pub mod attention;
 pub mod convert;
+pub mod copy;
 pub mod gemm;
 pub mod isa;
 pub mod math;
 pub mod reduce;
 pub mod rows;
+pub mod scan;
 pub mod scratch;
+pub mod sort;
 pub mod team;

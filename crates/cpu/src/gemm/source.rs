@@ -124,7 +124,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
         let side = transpose_side::<I>(size_of::<T>());
         // A panel narrower than a block is written with rows that overlap, each mending the end of the last; and
         // its first block must read `side` lanes, so the missing ones read the last lane again.
-        if side == 1 || W % side != 0 && W > side {
+        if side == 1 || !W.is_multiple_of(side) && W > side {
             return 0;
         }
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
