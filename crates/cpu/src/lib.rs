@@ -11,14 +11,20 @@
 //! a function says otherwise.
 
 pub mod attention;
+mod backend;
 pub mod convert;
 pub mod copy;
+mod exec;
 pub mod gemm;
 pub mod isa;
 pub mod math;
+mod memory;
+pub mod quant;
 pub mod reduce;
 pub mod rows;
 pub mod scan;
 pub mod scratch;
 pub mod sort;
 pub mod team;
+
+pub use backend::CpuBackend;

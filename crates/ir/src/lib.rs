@@ -1,1 +1,28 @@
-//! Dtypes, shapes, layouts, the op table, the lazy graph and the reference evaluator of Wootz.
+//! The language of Wootz: what a tensor is, which ops there are, and what each of them means.
+//!
+//! In the order that data passes: a front end builds nodes ([`build`]), which check shapes and dtypes and form a lazy
+//! graph ([`graph`]); elementwise ops are rows of one table ([`elementwise`]) whose meaning is scalar code
+//! ([`scalar`]); the [`reference`] evaluator computes any graph slowly and obviously, and every backend is judged by it.
+//!
+//! Promises: nothing here panics on user input, recurses over a graph, or knows a device. A node that exists is
+//! valid: its operands have the dtypes and shapes that its op asks for.
+#![forbid(unsafe_code)]
+
+pub mod build;
+pub mod dtype;
+pub mod elementwise;
+pub mod error;
+pub mod graph;
+pub mod layout;
+pub mod op;
+pub mod reference;
+pub mod scalar;
+pub mod shape;
+
+pub use dtype::{DType, Kind, Number, ScalarType};
+pub use elementwise::ElementwiseOp;
+pub use error::{Error, Fault, Result};
+pub use layout::{Layout, Span, View};
+pub use op::Op;
+pub use shape::Shape;
+pub use wootz_blocks::BlockFormat;

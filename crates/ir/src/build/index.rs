@@ -1,0 +1,94 @@
+//! Reading and writing by index.
+
+use super::movement::check_spans;
+use super::{cast, expand, node, reshape};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::NodeRef;
+use crate::layout::Span;
+use crate::op::{Op, ScatterMode};
+use crate::shape::Shape;
+
+fn indices(op: &'static str, index: &NodeRef) -> Result<NodeRef> {
+    if !index.dtype().is_integer() {
+        return Err(Error::dtype(op, &[index.dtype()], "integer indices"));
+    }
+    Ok(cast(index, DType::I64))
+}
+
+/// `out[…, i, …] = x[…, index[…, i, …], …]` along an axis; the other axes broadcast.
+pub fn gather(x: &NodeRef, index: &NodeRef, axis: isize) -> Result<NodeRef> {
+    let axis = x.shape().axis("gather", axis)?;
+    let index = indices("gather", index)?;
+    if index.shape().rank() != x.shape().rank() {
+        return Err(Error::shape("gather", &[x.shape(), index.shape()], "an index of the same rank"));
+    }
+    let shape = x.shape().with(axis, index.shape()[axis]);
+    let index = expand("gather", &index, &shape)?;
+    if x.shape()[axis] == 0 && shape.count() > 0 {
+        return Err(Error::Index { op: "gather", index: 0, axis, shape: x.shape().clone() });
+    }
+    node(Op::Gather { axis: axis as u8 }, [x.clone(), index], shape, x.dtype())
+}
+
+/// `x` with an axis replaced by the axes of `index`: rows, columns, … by number.
+pub fn take(x: &NodeRef, index: &NodeRef, axis: isize) -> Result<NodeRef> {
+    let axis = x.shape().axis("take", axis)?;
+    let count = index.shape().count();
+    let aligned: Shape = (0..x.shape().rank()).map(|a| if a == axis { count } else { 1 }).collect();
+    let flat = gather(x, &reshape(index, &aligned)?, axis as isize)?;
+    let shape: Shape = x.shape()[..axis]
+        .iter()
+        .chain(index.shape().iter())
+        .chain(&x.shape()[axis + 1..])
+        .copied()
+        .collect();
+    reshape(&flat, &shape)
+}
+
+/// A copy of `x` with `values` set or added at `index` along an axis.
+pub fn scatter(
+    x: &NodeRef,
+    index: &NodeRef,
+    values: &NodeRef,
+    axis: isize,
+    mode: ScatterMode,
+) -> Result<NodeRef> {
+    let name = Op::Scatter { axis: 0, mode }.name();
+    let axis = x.shape().axis(name, axis)?;
+    let index = indices(name, index)?;
+    if index.shape().rank() != x.shape().rank() {
+        return Err(Error::shape(name, &[x.shape(), index.shape()], "an index of the same rank"));
+    }
+    if mode == ScatterMode::Add && x.dtype() == DType::Bool {
+        return Err(Error::dtype(name, &[x.dtype()], "numbers"));
+    }
+    let shape = x.shape().with(axis, index.shape()[axis]);
+    let index = expand(name, &index, &shape)?;
+    let values = expand(name, &cast(values, x.dtype()), &shape)?;
+    let operands = [x.clone(), index, values];
+    node(Op::Scatter { axis: axis as u8, mode }, operands, x.shape().clone(), x.dtype())
+}
+
+/// A copy of `x` with a slice replaced by `values`, which broadcast to it.
+pub fn update_slice(x: &NodeRef, spans: &[Span], values: &NodeRef) -> Result<NodeRef> {
+    check_spans("update_slice", x.shape(), spans)?;
+    let shape: Shape = spans.iter().map(|span| span.len).collect();
+    let values = expand("update_slice", &cast(values, x.dtype()), &shape)?;
+    node(Op::UpdateSlice(spans.into()), [x.clone(), values], x.shape().clone(), x.dtype())
+}
+
+/// `x` with `rows` written from index `start` (one integer, known when it runs) of an axis on.
+pub fn write_at(x: &NodeRef, rows: &NodeRef, start: &NodeRef, axis: isize) -> Result<NodeRef> {
+    let axis = x.shape().axis("write_at", axis)?;
+    let fits = rows.shape().rank() == x.shape().rank()
+        && rows.shape()[axis] <= x.shape()[axis]
+        && rows.shape().with(axis, 0) == x.shape().with(axis, 0);
+    if !fits {
+        let expected = format!("rows that fit x on every axis, and fewer or as many on axis {axis}");
+        return Err(Error::shape("write_at", &[x.shape(), rows.shape()], expected));
+    }
+    let start = super::linear::one_index("write_at", start)?;
+    let operands = [x.clone(), cast(rows, x.dtype()), start];
+    node(Op::WriteAt { axis: axis as u8 }, operands, x.shape().clone(), x.dtype())
+}

@@ -1,0 +1,165 @@
+//! Products: matmul, attention, quantised products, WKV.
+
+use super::{cast, expand, node};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::graph::NodeRef;
+use crate::op::{AttentionSpec, Bits, Op};
+use crate::shape::Shape;
+use wootz_blocks::BlockFormat;
+
+/// `[…, m, k] · […, k, n]` with broadcasting of the leading axes.
+pub fn matmul(a: &NodeRef, b: &NodeRef) -> Result<NodeRef> {
+    let (sa, sb) = (a.shape(), b.shape());
+    let bad = |expected: &str| Error::shape("matmul", &[sa, sb], expected);
+    if sa.rank() < 2 || sb.rank() < 2 {
+        return Err(bad("at least two axes each"));
+    }
+    let Some(dtype) = a.dtype().promote(b.dtype()).filter(|&d| d != DType::Bool) else {
+        return Err(Error::dtype("matmul", &[a.dtype(), b.dtype()], "numbers with a common dtype"));
+    };
+    let (m, k) = (sa[sa.rank() - 2], sa[sa.rank() - 1]);
+    let (k2, n) = (sb[sb.rank() - 2], sb[sb.rank() - 1]);
+    if k != k2 {
+        return Err(bad("[…, m, k] and […, k, n] with equal k"));
+    }
+    let lead = |s: &Shape| Shape::from(&s[..s.rank() - 2]);
+    let batch =
+        Shape::broadcast("matmul", &lead(sa), &lead(sb)).map_err(|_| bad("leading axes that broadcast"))?;
+    let full = |r: usize, c: usize| -> Shape { batch.iter().copied().chain([r, c]).collect() };
+    let a = expand("matmul", &cast(a, dtype), &full(m, k))?;
+    let b = expand("matmul", &cast(b, dtype), &full(k, n))?;
+    node(Op::Matmul, [a, b], full(m, n), dtype)
+}
+
+/// What [`attention`] does beyond the plain product.
+#[derive(Clone, Copy, Default)]
+pub struct AttentionOptions<'a> {
+    /// Factor on the scores; `1/√d` by default.
+    pub scale: Option<f64>,
+    /// Added to the scores; broadcasts to `[b, h, t, s]`. A bool mask keeps where it is true.
+    pub mask: Option<&'a NodeRef>,
+    /// Position of the first query (an integer with one element): query `t` sees keys up to it plus `t`.
+    pub position: Option<&'a NodeRef>,
+    /// With `position`: only the last so many visible keys.
+    pub window: Option<usize>,
+    /// Soft limit of the scores.
+    pub softcap: Option<f64>,
+}
+
+/// Scaled-dot-product attention of q `[b, h, t, d]`, k `[b, g, s, d]`, v `[b, g, s, e]`, where `g` divides `h`.
+pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOptions<'_>) -> Result<NodeRef> {
+    let (sq, sk, sv) = (q.shape(), k.shape(), v.shape());
+    let fits = sq.rank() == 4
+        && sk.rank() == 4
+        && sv.rank() == 4
+        && sq[0] == sk[0]
+        && sk[..3] == sv[..3]
+        && sq[3] == sk[3]
+        && sk[1] > 0
+        && sq[1].is_multiple_of(sk[1]);
+    if !fits {
+        let expected = "q [b, h, t, d], k [b, g, s, d], v [b, g, s, e] with h a multiple of g";
+        return Err(Error::shape("attention", &[sq, sk, sv], expected));
+    }
+    if ![q, k, v].iter().all(|x| x.dtype().is_float()) || k.dtype() != v.dtype() {
+        let dtypes = [q.dtype(), k.dtype(), v.dtype()];
+        return Err(Error::dtype("attention", &dtypes, "floats, k and v of one dtype"));
+    }
+    if options.window.is_some() && options.position.is_none() {
+        return Err(Error::argument("attention", "a window needs a position"));
+    }
+    let spec = AttentionSpec {
+        scale: Bits::from(options.scale.unwrap_or(1.0 / (sq[3].max(1) as f64).sqrt())),
+        mask: options.mask.is_some(),
+        causal: options.position.is_some(),
+        window: options.window,
+        softcap: options.softcap.map(Bits::from),
+    };
+    let mut operands = vec![q.clone(), k.clone(), v.clone()];
+    if let Some(mask) = options.mask {
+        let compute = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+        let scores = Shape::from([sq[0], sq[1], sq[2], sk[2]]);
+        operands.push(expand("attention", &additive(mask, compute)?, &scores)?);
+    }
+    if let Some(position) = options.position {
+        operands.push(one_index("attention", position)?);
+    }
+    node(Op::Attention(spec), operands, Shape::from([sq[0], sq[1], sq[2], sv[3]]), q.dtype())
+}
+
+/// A bool mask as 0 and −∞.
+fn additive(mask: &NodeRef, dtype: DType) -> Result<NodeRef> {
+    use crate::elementwise::ElementwiseOp;
+    use crate::graph::Node;
+    if mask.dtype() != DType::Bool {
+        return Ok(cast(mask, dtype));
+    }
+    let zero = Node::constant(0.0.into(), dtype);
+    let none = Node::constant(f64::NEG_INFINITY.into(), dtype);
+    super::elementwise(ElementwiseOp::Where, &[mask, &zero, &none])
+}
+
+/// A single run-time index, as i32.
+pub(super) fn one_index(op: &'static str, x: &NodeRef) -> Result<NodeRef> {
+    if x.shape().count() != 1 || !x.dtype().is_integer() {
+        return Err(Error::shape(op, &[x.shape()], "a position of one integer"));
+    }
+    super::reshape(&cast(x, DType::I32), &Shape::from([1]))
+}
+
+/// The number of columns that rows of `bytes` hold.
+fn quant_columns(op: &'static str, weights: &NodeRef, format: BlockFormat) -> Result<usize> {
+    let shape = weights.shape();
+    let whole = weights.dtype() == DType::U8
+        && shape.rank() == 2
+        && shape[1].is_multiple_of(format.block_bytes());
+    if !whole {
+        let expected = format!("u8 [rows, bytes] with whole {format} blocks of {} bytes", format.block_bytes());
+        return Err(Error::shape(op, &[shape], expected));
+    }
+    Ok(shape[1] / format.block_bytes() * format.block_len())
+}
+
+/// `x […, k] · Wᵀ` where the rows of `W [n, k]` are coded in `format` and given as bytes.
+pub fn quant_matmul(x: &NodeRef, weights: &NodeRef, format: BlockFormat) -> Result<NodeRef> {
+    let columns = quant_columns("quant_matmul", weights, format)?;
+    let rank = x.shape().rank();
+    if rank == 0 || x.shape()[rank - 1] != columns {
+        let expected = format!("x […, {columns}]");
+        return Err(Error::shape("quant_matmul", &[x.shape(), weights.shape()], expected));
+    }
+    if !x.dtype().is_float() {
+        return Err(Error::dtype("quant_matmul", &[x.dtype()], "a float"));
+    }
+    let dtype = x.dtype();
+    let x = cast(x, DType::F32);
+    let shape = x.shape().with(rank - 1, weights.shape()[0]);
+    Ok(cast(&node(Op::QuantMatmul { format }, [x, weights.clone()], shape, DType::F32)?, dtype))
+}
+
+/// Rows of a quantised matrix by index, as f32.
+pub fn quant_gather(weights: &NodeRef, rows: &NodeRef, format: BlockFormat) -> Result<NodeRef> {
+    let columns = quant_columns("quant_gather", weights, format)?;
+    if !rows.dtype().is_integer() {
+        return Err(Error::dtype("quant_gather", &[rows.dtype()], "integer rows"));
+    }
+    let shape: Shape = rows.shape().iter().copied().chain([columns]).collect();
+    node(Op::QuantGather { format }, [weights.clone(), cast(rows, DType::I64)], shape, DType::F32)
+}
+
+/// RWKV-7's recurrence over `[r, w, k, v, a, b]`, each `[t, h, d]`, from a state `[h, d, d]`:
+/// `S ← S·diag(w) + (S·a)·bᵀ + v·kᵀ`, `out = S·r`. The result is flat: outputs `[t, h, d]`, then the new state.
+pub fn wkv7(inputs: [&NodeRef; 6], state: &NodeRef) -> Result<NodeRef> {
+    let shape = inputs[0].shape();
+    let fits = shape.rank() == 3
+        && inputs.iter().all(|x| x.shape() == shape)
+        && state.shape().as_ref() == [shape[1], shape[2], shape[2]];
+    if !fits {
+        let expected = "six of [t, h, d] and a state [h, d, d]";
+        return Err(Error::shape("wkv7", &[shape, state.shape()], expected));
+    }
+    let operands = inputs.into_iter().chain([state]).map(|x| cast(x, DType::F32));
+    let total = shape.count() + state.shape().count();
+    node(Op::Wkv7, operands, Shape::from([total]), DType::F32)
+}

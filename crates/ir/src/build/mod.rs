@@ -1,0 +1,92 @@
+//! Building nodes: every check of shapes and dtypes happens here, once, for all front ends.
+//!
+//! A function takes operands as they are, casts and broadcasts them as the op's rule says, and returns a node whose
+//! operands fit exactly; the planner and the backends rely on that.
+
+mod index;
+mod linear;
+mod movement;
+mod row;
+
+pub use index::{gather, scatter, take, update_slice, write_at};
+pub use linear::{AttentionOptions, attention, matmul, quant_gather, quant_matmul, wkv7};
+pub use movement::{concat, expand, permute, reshape, slice};
+pub use row::{arg_reduce, argsort, layer_norm, reduce, rms_norm, rope, scan, softmax, sort};
+
+use crate::dtype::{DType, Number};
+use crate::elementwise::{Accepts, ElementwiseOp};
+use crate::error::{Error, Result};
+use crate::graph::{Node, NodeRef};
+use crate::op::Op;
+use crate::shape::{MAX_RANK, Shape};
+use smallvec::smallvec;
+
+/// Refuses shapes that no tensor can have: too many axes, or more bytes than can be addressed.
+pub fn check_shape(op: &'static str, shape: &Shape, dtype: DType) -> Result<()> {
+    if shape.rank() > MAX_RANK {
+        return Err(Error::shape(op, &[shape], format!("at most {MAX_RANK} axes")));
+    }
+    let bytes = shape.iter().filter(|&&d| d > 0).try_fold(dtype.size(), |n, &d| n.checked_mul(d));
+    match bytes {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
+        _ => Err(Error::shape(op, &[shape], format!("fewer than 2^63 bytes of {dtype}"))),
+    }
+}
+
+/// A node of one op, its result's shape checked.
+fn node(
+    op: Op,
+    operands: impl IntoIterator<Item = NodeRef>,
+    shape: Shape,
+    dtype: DType,
+) -> Result<NodeRef> {
+    check_shape(op.name(), &shape, dtype)?;
+    Ok(Node::lazy(op, operands.into_iter().collect(), shape, dtype))
+}
+
+/// Every element `value`.
+pub fn full(shape: &Shape, value: Number, dtype: DType) -> Result<NodeRef> {
+    expand("full", &Node::constant(value, dtype), shape)
+}
+
+/// The row-major index of each element, as i64.
+pub fn iota(shape: &Shape) -> Result<NodeRef> {
+    node(Op::Iota, [], shape.clone(), DType::I64)
+}
+
+/// Conversion to another dtype: integers wrap, floats to integers truncate and saturate.
+pub fn cast(x: &NodeRef, dtype: DType) -> NodeRef {
+    if x.dtype() == dtype {
+        return x.clone();
+    }
+    Node::lazy(Op::Cast, smallvec![x.clone()], x.shape().clone(), dtype)
+}
+
+/// An op of the elementwise table, over operands that are cast and broadcast to fit each other.
+pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> {
+    let row = op.row();
+    if operands.len() != row.arity {
+        return Err(Error::argument(
+            row.name,
+            format!("takes {} operands, {} were given", row.arity, operands.len()),
+        ));
+    }
+    let dtypes: smallvec::SmallVec<[DType; 3]> = operands.iter().map(|x| x.dtype()).collect();
+    let resolved = op.resolve(&dtypes)?;
+    let mut shape = operands[0].shape().clone();
+    for other in &operands[1..] {
+        if *other.shape() != shape {
+            shape = Shape::broadcast(row.name, &shape, other.shape()).map_err(|_| Error::Broadcast {
+                op: row.name,
+                shapes: operands.iter().map(|x| x.shape().clone()).collect(),
+            })?;
+        }
+    }
+    let mut fitted = crate::graph::Operands::new();
+    for (i, x) in operands.iter().enumerate() {
+        let is_condition = row.accepts == Accepts::Condition && i == 0;
+        let dtype = if is_condition { DType::Bool } else { resolved.operand };
+        fitted.push(expand(row.name, &cast(x, dtype), &shape)?);
+    }
+    node(Op::Elementwise(op), fitted, shape, resolved.result)
+}

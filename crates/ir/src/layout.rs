@@ -1,0 +1,263 @@
+//! Layouts: how a tensor's elements lie in a buffer, and the views that change only that.
+
+use crate::shape::Shape;
+use smallvec::SmallVec;
+use std::fmt;
+
+/// Strides, in elements; negative for reversed axes, zero for broadcast ones.
+pub type Strides = SmallVec<[isize; 4]>;
+
+/// Where element `i` of a tensor lies: at `offset + Σ i[k]·strides[k]`, in elements of its dtype.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// Extent of each axis.
+    pub shape: Shape,
+    /// Step of each axis.
+    pub strides: Strides,
+    /// Position of the first element.
+    pub offset: usize,
+}
+
+/// One axis of a slice: `len` elements from `start`, each `step` further (never zero).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// First index.
+    pub start: usize,
+    /// Distance between indices.
+    pub step: isize,
+    /// Number of elements.
+    pub len: usize,
+}
+
+impl Span {
+    /// The whole of an axis.
+    pub fn all(extent: usize) -> Span {
+        Span { start: 0, step: 1, len: extent }
+    }
+}
+
+/// A movement op: no element changes, only where it is found.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum View {
+    /// The same elements in row-major order under another shape.
+    Reshape(Shape),
+    /// Axis `k` of the result is axis `permutation[k]` of the source.
+    Permute(SmallVec<[u8; 8]>),
+    /// Axes of extent 1 repeated, and new leading axes.
+    Expand(Shape),
+    /// A span of each axis.
+    Slice(SmallVec<[Span; 4]>),
+}
+
+impl View {
+    /// The op's name in messages and explanations.
+    pub fn name(&self) -> &'static str {
+        match self {
+            View::Reshape(_) => "reshape",
+            View::Permute(_) => "permute",
+            View::Expand(_) => "expand",
+            View::Slice(_) => "slice",
+        }
+    }
+
+    /// The shape of this view of a tensor of shape `source`.
+    pub fn shape(&self, source: &Shape) -> Shape {
+        match self {
+            View::Reshape(shape) | View::Expand(shape) => shape.clone(),
+            View::Permute(permutation) => permutation.iter().map(|&axis| source[axis as usize]).collect(),
+            View::Slice(spans) => spans.iter().map(|span| span.len).collect(),
+        }
+    }
+}
+
+impl Layout {
+    /// The row-major layout of a shape, from the start of its buffer.
+    pub fn contiguous(shape: &Shape) -> Layout {
+        Layout { shape: shape.clone(), strides: shape.row_major_strides(), offset: 0 }
+    }
+
+    /// True when the elements lie in row-major order without gaps. Axes of extent 1 may have any stride.
+    pub fn is_contiguous(&self) -> bool {
+        let mut expected = 1isize;
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides).rev() {
+            if extent == 0 {
+                return true;
+            }
+            if extent != 1 && stride != expected {
+                return false;
+            }
+            expected *= extent as isize;
+        }
+        true
+    }
+
+    /// The position of the element at these coordinates.
+    pub fn position(&self, coords: &[usize]) -> usize {
+        let delta: isize = coords.iter().zip(&self.strides).map(|(&c, &s)| c as isize * s).sum();
+        (self.offset as isize + delta) as usize
+    }
+
+    /// The lowest and highest position reached, or `None` when the layout has no element.
+    pub fn reach(&self) -> Option<(usize, usize)> {
+        if self.shape.contains(&0) {
+            return None;
+        }
+        let (mut low, mut high) = (self.offset as isize, self.offset as isize);
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            let span = (extent as isize - 1) * stride;
+            if span < 0 { low += span } else { high += span }
+        }
+        Some((low as usize, high as usize))
+    }
+
+    /// The layout of `view` over this one, or `None` for a reshape that needs the elements moved.
+    pub fn view(&self, view: &View) -> Option<Layout> {
+        Some(match view {
+            View::Reshape(shape) => return self.reshape(shape),
+            View::Permute(permutation) => Layout {
+                shape: view.shape(&self.shape),
+                strides: permutation.iter().map(|&axis| self.strides[axis as usize]).collect(),
+                offset: self.offset,
+            },
+            View::Expand(shape) => self.expand(shape),
+            View::Slice(spans) => self.slice(spans),
+        })
+    }
+
+    fn expand(&self, shape: &Shape) -> Layout {
+        let new_axes = shape.rank() - self.shape.rank();
+        let strides = (0..shape.rank())
+            .map(|axis| match axis.checked_sub(new_axes) {
+                Some(own) if self.shape[own] == shape[axis] => self.strides[own],
+                _ => 0,
+            })
+            .collect();
+        Layout { shape: shape.clone(), strides, offset: self.offset }
+    }
+
+    fn slice(&self, spans: &[Span]) -> Layout {
+        let delta: isize = spans.iter().zip(&self.strides).map(|(span, &s)| span.start as isize * s).sum();
+        let empty = spans.iter().any(|span| span.len == 0);
+        Layout {
+            shape: spans.iter().map(|span| span.len).collect(),
+            strides: spans.iter().zip(&self.strides).map(|(span, &s)| span.step * s).collect(),
+            offset: if empty { self.offset } else { (self.offset as isize + delta) as usize },
+        }
+    }
+
+    /// Reshapes without moving elements, where strides allow it: each run of source axes that can be
+    /// walked with one stride is dealt out again to the axes of the new shape.
+    fn reshape(&self, shape: &Shape) -> Option<Layout> {
+        if shape.contains(&0) {
+            return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
+        }
+        let runs = self.collapse();
+        let mut strides: Strides = SmallVec::from_elem(0, shape.rank());
+        let mut axis = shape.rank();
+        for (&extent, &stride) in runs.shape.iter().zip(&runs.strides).rev() {
+            let (mut left, mut step) = (extent, stride);
+            while left > 1 {
+                axis = axis.checked_sub(1)?;
+                if shape[axis] != 1 {
+                    if !left.is_multiple_of(shape[axis]) {
+                        return None;
+                    }
+                    strides[axis] = step;
+                    step *= shape[axis] as isize;
+                    left /= shape[axis];
+                }
+            }
+        }
+        Some(Layout { shape: shape.clone(), strides, offset: self.offset })
+    }
+
+    /// The same elements in the same order, with as few axes as possible.
+    pub fn collapse(&self) -> Layout {
+        let mut shape = Shape::scalar();
+        let mut strides = Strides::new();
+        for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
+            if extent == 1 {
+                continue;
+            }
+            match (shape.extents_mut().last_mut(), strides.last_mut()) {
+                (Some(outer_extent), Some(outer)) if *outer == stride * extent as isize => {
+                    *outer_extent *= extent;
+                    *outer = stride;
+                }
+                _ => {
+                    shape.extents_mut().push(extent);
+                    strides.push(stride);
+                }
+            }
+        }
+        Layout { shape, strides, offset: self.offset }
+    }
+
+    /// The positions of all elements in row-major order.
+    pub fn positions(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.shape.count()).map(|i| self.position(&self.shape.unravel(i)))
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shape)?;
+        if !self.is_contiguous() {
+            write!(f, " strides {:?}", self.strides.as_slice())?;
+        }
+        if self.offset != 0 {
+            write!(f, " offset {}", self.offset)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use smallvec::smallvec;
+
+    fn row_major(extents: &[usize]) -> Layout {
+        Layout::contiguous(&Shape::from(extents))
+    }
+
+    #[test]
+    fn a_transpose_reshapes_only_where_strides_allow() {
+        let transposed = row_major(&[4, 6]).view(&View::Permute(smallvec![1, 0])).unwrap();
+        assert!(!transposed.is_contiguous());
+        assert!(transposed.view(&View::Reshape([24].into())).is_none());
+        let split = transposed.view(&View::Reshape([2, 3, 4].into())).unwrap();
+        assert_eq!(split.strides.as_slice(), [3, 1, 6]);
+        assert_eq!(split.positions().collect::<Vec<_>>(), transposed.positions().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_reversed_slice_reaches_the_right_elements() {
+        let spans = smallvec![Span { start: 8, step: -3, len: 3 }];
+        let reversed = row_major(&[10]).view(&View::Slice(spans)).unwrap();
+        assert_eq!(reversed.positions().collect::<Vec<_>>(), [8, 5, 2]);
+        assert_eq!(reversed.reach(), Some((2, 8)));
+    }
+
+    #[test]
+    fn collapse_keeps_the_order_of_positions() {
+        let layout = row_major(&[2, 1, 3, 4, 5]).view(&View::Permute(smallvec![0, 1, 4, 2, 3])).unwrap();
+        let collapsed = layout.collapse();
+        assert_eq!(collapsed.shape.as_ref(), [2, 5, 12]);
+        assert_eq!(collapsed.positions().collect::<Vec<_>>(), layout.positions().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn broadcast_axes_reshape_when_kept_apart() {
+        let expanded = row_major(&[3, 1]).view(&View::Expand([3, 4].into())).unwrap();
+        assert!(expanded.view(&View::Reshape([12].into())).is_none());
+        let split = expanded.view(&View::Reshape([3, 2, 2].into())).unwrap();
+        assert_eq!(split.strides.as_slice(), [1, 0, 0]);
+    }
+}

@@ -1,0 +1,287 @@
+//! The ops of the lazy graph.
+
+use crate::elementwise::ElementwiseOp;
+use crate::layout::{Layout, Span, View};
+use smallvec::SmallVec;
+use wootz_blocks::BlockFormat;
+
+/// A float that is part of an op's structure, compared by its bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bits(u64);
+
+impl Bits {
+    /// The value.
+    pub fn get(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl From<f64> for Bits {
+    fn from(v: f64) -> Bits {
+        Bits(v.to_bits())
+    }
+}
+
+impl std::fmt::Debug for Bits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// A set of axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Axes(u32);
+
+impl Axes {
+    /// The set with one more axis.
+    #[must_use]
+    pub fn with(self, axis: usize) -> Axes {
+        Axes(self.0 | 1 << axis)
+    }
+
+    /// Whether the axis is in the set.
+    pub fn contains(self, axis: usize) -> bool {
+        self.0 >> axis & 1 == 1
+    }
+
+    /// The axes in rising order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..32).filter(move |&axis| self.contains(axis))
+    }
+
+    /// True when no axis is in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<usize> for Axes {
+    fn from_iter<I: IntoIterator<Item = usize>>(iter: I) -> Axes {
+        iter.into_iter().fold(Axes::default(), Axes::with)
+    }
+}
+
+/// How a reduction combines elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceOp {
+    /// Σ; integers accumulate in 64 bits.
+    Sum,
+    /// Π; integers accumulate in 64 bits.
+    Prod,
+    /// The smallest; NaN if any is.
+    Min,
+    /// The largest; NaN if any is.
+    Max,
+    /// Whether any is true.
+    Any,
+    /// Whether all are true.
+    All,
+}
+
+impl ReduceOp {
+    /// Every reduction.
+    pub const ALL: [ReduceOp; 6] =
+        [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max, ReduceOp::Any, ReduceOp::All];
+
+    /// The op's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReduceOp::Sum => "sum",
+            ReduceOp::Prod => "prod",
+            ReduceOp::Min => "min",
+            ReduceOp::Max => "max",
+            ReduceOp::Any => "any",
+            ReduceOp::All => "all",
+        }
+    }
+}
+
+/// Which extreme an arg-reduction looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArgOp {
+    /// The first position of the smallest (or of the first NaN).
+    Min,
+    /// The first position of the largest (or of the first NaN).
+    Max,
+}
+
+/// How a scan combines elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScanOp {
+    /// Running sum.
+    Sum,
+    /// Running product.
+    Prod,
+}
+
+/// How scattered values meet what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScatterMode {
+    /// The value replaces the element; among equal indices the last one wins on the CPU, any one on a GPU.
+    Set,
+    /// The value is added to the element.
+    Add,
+}
+
+/// Which elements a rotary embedding pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RopeStyle {
+    /// Element `i` with element `i + d/2` (NeoX, HF Llama).
+    Half,
+    /// Element `2i` with element `2i + 1` (GPT-J, the original paper).
+    Interleaved,
+}
+
+/// What scaled-dot-product attention is asked to do beyond `softmax(q·kᵀ·scale)·v`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AttentionSpec {
+    /// Factor on the scores.
+    pub scale: Bits,
+    /// A fourth operand is added to the scores.
+    pub mask: bool,
+    /// A last operand (i32, one element) is the position of the first query; query `t` sees key `s` when
+    /// `s ≤ position + t`.
+    pub causal: bool,
+    /// With `causal`: only the last `n` visible keys.
+    pub window: Option<usize>,
+    /// Scores become `cap·tanh(score/cap)` before masking.
+    pub softcap: Option<Bits>,
+}
+
+/// What a node computes. Operands have been cast and broadcast by the time a node exists.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A tensor with a value, in a buffer with this layout; a donated one may be overwritten.
+    Leaf {
+        /// Where its elements lie.
+        layout: Layout,
+        /// Whether its buffer may be updated in place.
+        donated: bool,
+    },
+    /// A scalar whose value is a parameter of the plan.
+    Constant,
+    /// The row-major index of each element, as i64.
+    Iota,
+    /// An op of the elementwise table.
+    Elementwise(ElementwiseOp),
+    /// Conversion to the node's dtype.
+    Cast,
+    /// A movement op.
+    View(View),
+    /// A reduction; the reduced axes are dropped.
+    Reduce(ReduceOp, Axes),
+    /// The position of an extreme along an axis, as i64; the axis is dropped.
+    ArgReduce(ArgOp, u8),
+    /// A running reduction along the last axis.
+    Scan(ScanOp),
+    /// The first `limit` elements of each row (last axis) in stable order; NaN counts as largest.
+    Sort {
+        /// Largest first.
+        descending: bool,
+        /// How many to keep.
+        limit: usize,
+    },
+    /// The positions, as i64, of what [`Op::Sort`] gives.
+    ArgSort {
+        /// Largest first.
+        descending: bool,
+        /// How many to keep.
+        limit: usize,
+    },
+    /// `[…, m, k] · […, k, n]`.
+    Matmul,
+    /// Softmax along the last axis.
+    Softmax {
+        /// The logarithm of it instead.
+        log: bool,
+    },
+    /// `x / √(mean(x²) + eps) · weight` along the last axis; the weight is optional.
+    RmsNorm {
+        /// Added to the mean square.
+        eps: Bits,
+    },
+    /// `(x − mean) / √(var + eps) · weight + bias` along the last axis; weight and bias are optional.
+    LayerNorm {
+        /// Added to the variance.
+        eps: Bits,
+    },
+    /// Rotary embedding of `x [… , d]` by `positions […]` (i32) and `frequencies [r/2]` (f32); elements beyond `r` pass.
+    Rope(RopeStyle),
+    /// Scaled-dot-product attention of q `[b, h, t, d]`, k `[b, g, s, d]`, v `[b, g, s, e]`; `g` divides `h`.
+    Attention(AttentionSpec),
+    /// `out[…, i, …] = x[…, index[…, i, …], …]` along an axis; negative indices count from the end.
+    Gather {
+        /// The axis indexed.
+        axis: u8,
+    },
+    /// A copy of x with `out[…, index[…, i, …], …]` set from or increased by `values[…, i, …]`.
+    Scatter {
+        /// The axis indexed.
+        axis: u8,
+        /// Set or add.
+        mode: ScatterMode,
+    },
+    /// Operands one after the other along an axis.
+    Concat {
+        /// The axis joined.
+        axis: u8,
+    },
+    /// A copy of the first operand with a slice replaced by the second.
+    UpdateSlice(SmallVec<[Span; 4]>),
+    /// The first operand with the second written from row `start` (third operand, i32, one element) of an axis on; in
+    /// place when the first is a donated leaf.
+    WriteAt {
+        /// The axis written along.
+        axis: u8,
+    },
+    /// `x […, k] · Wᵀ` with `W [n, k]` given as the bytes of quantised rows.
+    QuantMatmul {
+        /// How the rows are coded.
+        format: BlockFormat,
+    },
+    /// Rows of a quantised matrix by index, as floats.
+    QuantGather {
+        /// How the rows are coded.
+        format: BlockFormat,
+    },
+    /// RWKV-7's recurrence over r, w, k, v, a, b `[t, h, d]` and a state `[h, d, d]`; the result is the outputs and then
+    /// the new state, flat.
+    Wkv7,
+}
+
+impl Op {
+    /// The op's name in messages and explanations.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Op::Leaf { .. } => "leaf",
+            Op::Constant => "constant",
+            Op::Iota => "iota",
+            Op::Elementwise(op) => op.name(),
+            Op::Cast => "cast",
+            Op::View(view) => view.name(),
+            Op::Reduce(op, _) => op.name(),
+            Op::ArgReduce(ArgOp::Min, _) => "argmin",
+            Op::ArgReduce(ArgOp::Max, _) => "argmax",
+            Op::Scan(ScanOp::Sum) => "cumsum",
+            Op::Scan(ScanOp::Prod) => "cumprod",
+            Op::Sort { .. } => "sort",
+            Op::ArgSort { .. } => "argsort",
+            Op::Matmul => "matmul",
+            Op::Softmax { log: false } => "softmax",
+            Op::Softmax { log: true } => "log_softmax",
+            Op::RmsNorm { .. } => "rms_norm",
+            Op::LayerNorm { .. } => "layer_norm",
+            Op::Rope(_) => "rope",
+            Op::Attention(_) => "attention",
+            Op::Gather { .. } => "gather",
+            Op::Scatter { mode: ScatterMode::Set, .. } => "scatter",
+            Op::Scatter { mode: ScatterMode::Add, .. } => "scatter_add",
+            Op::Concat { .. } => "concat",
+            Op::UpdateSlice(_) => "update_slice",
+            Op::WriteAt { .. } => "write_at",
+            Op::QuantMatmul { .. } => "quant_matmul",
+            Op::QuantGather { .. } => "quant_gather",
+            Op::Wkv7 => "wkv7",
+        }
+    }
+}

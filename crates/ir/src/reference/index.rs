@@ -1,0 +1,90 @@
+//! Reading and writing by index.
+
+use super::{HostTensor, evaluate_binary};
+use crate::dtype::ScalarType;
+use crate::error::{Error, Fault, Result};
+use crate::layout::{Layout, Span, View};
+use crate::op::ScatterMode;
+use crate::scalar::BinaryFn;
+use crate::shape::Shape;
+
+/// A non-negative index from one that may count from the end.
+pub fn resolve(index: i64, extent: usize) -> Option<usize> {
+    let resolved = if index < 0 { index + extent as i64 } else { index };
+    (0..extent as i64).contains(&resolved).then_some(resolved as usize)
+}
+
+fn out_of_range(op: &str, x: &HostTensor) -> Error {
+    Error::Fault {
+        op: op.into(),
+        fault: Fault::IndexOutOfRange,
+        shape: x.shape.clone(),
+        dtype: x.dtype,
+        device: "reference".into(),
+    }
+}
+
+pub fn gather(operands: &[&HostTensor], axis: usize, shape: &Shape) -> Result<HostTensor> {
+    let (x, index) = (operands[0], operands[1]);
+    let mut data = Vec::with_capacity(shape.count());
+    for (i, at) in index.data.iter().enumerate() {
+        let mut coords = shape.unravel(i);
+        coords[axis] = resolve(at.to_i64(), x.shape[axis]).ok_or_else(|| out_of_range("gather", x))?;
+        data.push(x.at(&coords));
+    }
+    Ok(HostTensor { shape: shape.clone(), dtype: x.dtype, data })
+}
+
+pub fn scatter(operands: &[&HostTensor], axis: usize, mode: ScatterMode) -> Result<HostTensor> {
+    let (x, index, values) = (operands[0], operands[1], operands[2]);
+    let layout = Layout::contiguous(&x.shape);
+    let mut out = x.clone();
+    for (i, at) in index.data.iter().enumerate() {
+        let mut coords = index.shape.unravel(i);
+        coords[axis] = resolve(at.to_i64(), x.shape[axis]).ok_or_else(|| out_of_range("scatter", x))?;
+        let place = &mut out.data[layout.position(&coords)];
+        let wide = if x.dtype.is_float() { ScalarType::F64 } else { x.dtype.compute() };
+        *place = match mode {
+            ScatterMode::Set => values.data[i],
+            ScatterMode::Add => {
+                evaluate_binary(BinaryFn::Add, wide, *place, values.data[i]).expect("sums do not fault")
+            }
+        };
+    }
+    out.data.iter_mut().for_each(|n| *n = n.cast(x.dtype));
+    Ok(out)
+}
+
+pub fn concat(operands: &[&HostTensor], axis: usize, shape: &Shape) -> HostTensor {
+    HostTensor::from_coords(shape, operands[0].dtype, |coords| {
+        let mut at = coords.to_vec();
+        for x in operands {
+            if at[axis] < x.shape[axis] {
+                return x.at(&at);
+            }
+            at[axis] -= x.shape[axis];
+        }
+        unreachable!("the extents add up to the shape's")
+    })
+}
+
+pub fn update_slice(operands: &[&HostTensor], spans: &[Span]) -> HostTensor {
+    let (x, values) = (operands[0], operands[1]);
+    let mut out = x.clone();
+    let target = Layout::contiguous(&x.shape).view(&View::Slice(spans.into())).expect("slices are views");
+    for (position, &value) in target.positions().zip(&values.data) {
+        out.data[position] = value;
+    }
+    out
+}
+
+pub fn write_at(operands: &[&HostTensor], axis: usize) -> Result<HostTensor> {
+    let (x, rows, start) = (operands[0], operands[1], operands[2].data[0].to_i64());
+    if start < 0 || start as usize + rows.shape[axis] > x.shape[axis] {
+        return Err(out_of_range("write_at", x));
+    }
+    let spans: Vec<Span> = (0..x.shape.rank())
+        .map(|a| Span { start: if a == axis { start as usize } else { 0 }, step: 1, len: rows.shape[a] })
+        .collect();
+    Ok(update_slice(&[x, rows], &spans))
+}

@@ -1,0 +1,123 @@
+//! Products.
+
+use super::HostTensor;
+use super::row::softmax_row;
+use crate::dtype::{DType, Number};
+use crate::error::{Error, Fault, Result};
+use crate::op::AttentionSpec;
+use crate::shape::Shape;
+use wootz_blocks::{BlockFormat, dequantize};
+
+pub fn matmul(a: &HostTensor, b: &HostTensor, shape: &Shape) -> HostTensor {
+    let rank = shape.rank();
+    let inner = a.shape[rank - 1];
+    HostTensor::from_coords(shape, a.dtype, |coords| {
+        let (mut at, mut bt) = (coords.to_vec(), coords.to_vec());
+        let mut terms = (0..inner).map(|k| {
+            at[rank - 1] = k;
+            bt[rank - 2] = k;
+            (a.at(&at), b.at(&bt))
+        });
+        if a.dtype.is_float() {
+            Number::Float(terms.map(|(x, y)| x.to_f64() * y.to_f64()).sum())
+        } else {
+            Number::Int(terms.by_ref().fold(0i64, |sum, (x, y)| {
+                sum.wrapping_add(x.to_i64().wrapping_mul(y.to_i64()))
+            }))
+        }
+    })
+}
+
+pub fn attention(operands: &[&HostTensor], spec: &AttentionSpec, shape: &Shape) -> HostTensor {
+    let (q, k, v) = (operands[0], operands[1], operands[2]);
+    let mask = spec.mask.then(|| operands[3]);
+    let position = spec.causal.then(|| operands[operands.len() - 1].data[0].to_i64());
+    let group = q.shape[1] / k.shape[1];
+    let (depth, keys) = (q.shape[3], k.shape[2]);
+    HostTensor::from_coords(shape, q.dtype, |coords| {
+        let [b, h, t, e] = *coords else { unreachable!("attention has four axes") };
+        let g = h / group;
+        let score = |s: usize| {
+            let dot: f64 =
+                (0..depth).map(|d| q.at(&[b, h, t, d]).to_f64() * k.at(&[b, g, s, d]).to_f64()).sum();
+            let scaled = dot * spec.scale.get();
+            let capped = spec.softcap.map_or(scaled, |cap| cap.get() * libm::tanh(scaled / cap.get()));
+            let hidden = position.is_some_and(|p| {
+                let last = p + t as i64;
+                let s = s as i64;
+                s > last || spec.window.is_some_and(|w| s + w as i64 <= last)
+            });
+            if hidden { f64::NEG_INFINITY } else { capped + mask.map_or(0.0, |m| m.at(&[b, h, t, s]).to_f64()) }
+        };
+        let scores: Vec<f64> = (0..keys).map(score).collect();
+        if scores.iter().all(|s| *s == f64::NEG_INFINITY) {
+            return Number::Float(0.0);
+        }
+        let weights = softmax_row(&scores);
+        let visible = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
+        Number::Float(visible.map(|(s, w)| w * v.at(&[b, g, s, e]).to_f64()).sum())
+    })
+}
+
+/// Row `row` of quantised weights as floats.
+fn dequantized_row(weights: &HostTensor, row: usize, format: BlockFormat) -> Result<Vec<f32>> {
+    let width = weights.shape[1];
+    let bytes: Vec<u8> = weights.data[row * width..][..width].iter().map(|n| n.to_i64() as u8).collect();
+    let mut values = vec![0.0; width / format.block_bytes() * format.block_len()];
+    dequantize(format, &bytes, &mut values).map_err(|e| Error::format("quantised rows", e.to_string()))?;
+    Ok(values)
+}
+
+pub fn quant_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
+    let (x, weights) = (operands[0], operands[1]);
+    let rows: Vec<Vec<f32>> =
+        (0..weights.shape[0]).map(|r| dequantized_row(weights, r, format)).collect::<Result<_>>()?;
+    let inner = *x.shape.last().expect("checked when the node was built");
+    let data = (0..x.data.len().checked_div(inner).unwrap_or(0))
+        .flat_map(|i| rows.iter().map(move |row| (i, row)))
+        .map(|(i, row)| {
+            let x = &x.data[i * inner..][..inner];
+            let dot: f64 = x.iter().zip(row).map(|(a, &b)| a.to_f64() * b as f64).sum();
+            Number::Float(dot).cast(DType::F32)
+        })
+        .collect();
+    Ok(HostTensor { shape: shape.clone(), dtype: DType::F32, data })
+}
+
+pub fn quant_gather(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
+    let (weights, rows) = (operands[0], operands[1]);
+    let mut data = Vec::with_capacity(shape.count());
+    for index in &rows.data {
+        let row = super::index::resolve(index.to_i64(), weights.shape[0]).ok_or_else(|| Error::Fault {
+            op: "quant_gather".into(),
+            fault: Fault::IndexOutOfRange,
+            shape: shape.clone(),
+            dtype: DType::F32,
+            device: "reference".into(),
+        })?;
+        data.extend(dequantized_row(weights, row, format)?.into_iter().map(Number::from));
+    }
+    Ok(HostTensor { shape: shape.clone(), dtype: DType::F32, data })
+}
+
+pub fn wkv7(operands: &[&HostTensor], shape: &Shape) -> HostTensor {
+    let [r, w, k, v, a, b, state] = operands else { unreachable!("wkv7 has seven operands") };
+    let [steps, heads, depth] = *r.shape else { unreachable!("wkv7 inputs have three axes") };
+    let mut state = state.to_f64();
+    let mut out = Vec::with_capacity(shape.count());
+    for t in 0..steps {
+        for h in 0..heads {
+            let at = |x: &HostTensor, i: usize| x.at(&[t, h, i]).to_f64();
+            for i in 0..depth {
+                let row = &mut state[(h * depth + i) * depth..][..depth];
+                let removed: f64 = (0..depth).map(|j| row[j] * at(a, j)).sum();
+                for j in 0..depth {
+                    row[j] = row[j] * at(w, j) + removed * at(b, j) + at(v, i) * at(k, j);
+                }
+                out.push((0..depth).map(|j| row[j] * at(r, j)).sum::<f64>());
+            }
+        }
+    }
+    out.extend(state);
+    HostTensor::new(shape.clone(), DType::F32, out.into_iter().map(Number::Float))
+}
