@@ -92,12 +92,12 @@ load_as! {
 
 /// Packs a strided operand, converting on the way. Monomorphic in the width, so that the inner loops have
 /// constant lengths.
-struct PackStrided<'a, S, T> {
-    source: Strided<'a, S>,
-    lanes: Range<usize>,
-    depth: Range<usize>,
-    width: usize,
-    out: &'a mut [T],
+pub(crate) struct PackStrided<'a, S, T> {
+    pub source: Strided<'a, S>,
+    pub lanes: Range<usize>,
+    pub depth: Range<usize>,
+    pub width: usize,
+    pub out: &'a mut [T],
 }
 
 impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
@@ -124,7 +124,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
         let side = transpose_side::<I>(size_of::<T>());
         // A panel narrower than a block is written with rows that overlap, each mending the end of the last; and
         // its first block must read `side` lanes, so the missing ones read the last lane again.
-        if side == 1 || W % side != 0 && W > side {
+        if side == 1 || !W.is_multiple_of(side) && W > side {
             return 0;
         }
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
