@@ -92,7 +92,7 @@ impl BlockFormat {
 
     /// Bytes of `len` values, or `None` if they are not whole blocks or the count overflows.
     pub const fn bytes_of(self, len: usize) -> Option<usize> {
-        if len % self.block_len() != 0 {
+        if !len.is_multiple_of(self.block_len()) {
             return None;
         }
         (len / self.block_len()).checked_mul(self.block_bytes())

@@ -10,8 +10,17 @@
 //! associated differently). Within one instruction set and worker count results are deterministic, unless
 //! a function says otherwise.
 
+mod backend;
 pub mod convert;
+mod exec;
 pub mod gemm;
 pub mod isa;
 pub mod math;
+mod memory;
+pub mod quant;
+pub mod reduce;
+pub mod rows;
+pub mod scratch;
 pub mod team;
+
+pub use backend::CpuBackend;

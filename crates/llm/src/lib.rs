@@ -1,1 +1,11 @@
 //! Language models on Wootz: tokenizers, model families, sampling and generation.
+//!
+//! Promises: token ids equal those of llama.cpp for the same GGUF vocabulary and text; text comes out of a
+//! stream of tokens as whole characters; sampling is a pure function of logits, settings and a seed. Bad files and
+//! bad input give errors with the facts, never a panic.
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod tokenizer;
+
+pub use error::{Error, Result};

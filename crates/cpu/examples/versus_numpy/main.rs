@@ -4,6 +4,7 @@
 //! Before each turn of ours the program waits until NumPy's BLAS threads have stopped spinning.
 
 mod cases;
+mod peak;
 mod peer;
 
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ fn best_and_median(mut times: Vec<f64>) -> (f64, f64) {
 fn main() -> std::io::Result<()> {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     let rounds = std::env::var("ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(15);
+    let (f32_peak, f64_peak) = (peak::flops::<f32>(), peak::flops::<f64>());
+    println!("measured FMA peak, all workers: f32 {f32_peak:.0} GFLOP/s, f64 {f64_peak:.0} GFLOP/s");
     let mut peer = peer::Peer::start()?;
     println!(
         "{:<18} {:>10} {:>10} {:>7} {:>7}   (ms, best; ratio NumPy/ours of best, of medians)",
@@ -27,15 +30,18 @@ fn main() -> std::io::Result<()> {
         }
         let mut case = cases::build(name);
         (case.run)();
-        peer.time(name)?;
+        // Short cases run many times in a row, so that both sides are timed warm.
+        let repeats = (4e-3 / peer.time(name, 1)?).clamp(1.0, 1000.0) as usize;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            theirs.push(peer.time(name)?);
+            theirs.push(peer.time(name, repeats)?);
             std::thread::sleep(Duration::from_millis(40));
             (case.run)();
             let start = Instant::now();
-            (case.run)();
-            ours.push(start.elapsed().as_secs_f64());
+            for _ in 0..repeats {
+                (case.run)();
+            }
+            ours.push(start.elapsed().as_secs_f64() / repeats as f64);
         }
         let ((best, median), (peer_best, peer_median)) = (best_and_median(ours), best_and_median(theirs));
         println!(

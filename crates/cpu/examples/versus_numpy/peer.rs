@@ -21,10 +21,10 @@ impl Peer {
         Ok(Peer { child, input: Some(input), output })
     }
 
-    /// Seconds that NumPy needs for one run of the case.
-    pub fn time(&mut self, name: &str) -> Result<f64> {
+    /// Seconds that NumPy needs per run of the case, over `repeats` runs.
+    pub fn time(&mut self, name: &str, repeats: usize) -> Result<f64> {
         if let Some(input) = &mut self.input {
-            writeln!(input, "{name}")?;
+            writeln!(input, "{repeats} {name}")?;
         }
         let mut line = String::new();
         self.output.read_line(&mut line)?;

@@ -48,6 +48,8 @@ struct Compiled {
     epilogue: Tape,
     /// Reductions over columns read their input in another order.
     columns: bool,
+    /// Whether workers must have finished all earlier steps: the plan says so, or both use the shared memory.
+    barrier: bool,
 }
 
 /// Everything a kernel sees: the step, its code, and this worker's part in it.
@@ -67,8 +69,14 @@ const PARALLEL_WORK: usize = 1 << 15;
 impl CpuExecutable {
     pub fn new(plan: Arc<Plan>) -> CpuExecutable {
         let workers = Team::global().size();
-        let steps: Vec<Compiled> = plan.steps.iter().map(Compiled::new).collect();
-        let shared = plan.steps.iter().map(|step| shared_bytes(step, workers)).max().unwrap_or(0);
+        let mut steps: Vec<Compiled> = plan.steps.iter().map(Compiled::new).collect();
+        let shared: Vec<usize> = plan.steps.iter().map(|step| shared_bytes(step, workers)).collect();
+        let mut shared_in_use = false;
+        for (compiled, &bytes) in steps.iter_mut().zip(&shared) {
+            compiled.barrier |= bytes > 0 && shared_in_use;
+            shared_in_use = bytes > 0 || (shared_in_use && !compiled.barrier);
+        }
+        let shared = shared.into_iter().max().unwrap_or(0);
         let parallel = workers > 1 && plan.steps.iter().map(work).sum::<usize>() > PARALLEL_WORK;
         CpuExecutable { plan, steps, shared, parallel }
     }
@@ -115,7 +123,7 @@ impl CpuExecutable {
     fn walk(&self, run: &Binding<'_>, worker: &Worker<'_>, shared: SyncPtr<u8>, fault: &AtomicU64) {
         with_workspace(|workspace| {
             for (i, (step, compiled)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
-                if step.barrier {
+                if compiled.barrier {
                     worker.barrier();
                 }
                 workspace.reset();
@@ -177,7 +185,7 @@ impl Compiled {
             Some(input) => vec![Tape::new(&input, &[])],
             None => step.inputs.iter().map(|input| Tape::new(input, &[])).collect(),
         };
-        Compiled { inputs, epilogue: Tape::new(&step.epilogue, &step.stores), columns }
+        Compiled { inputs, epilogue: Tape::new(&step.epilogue, &step.stores), columns, barrier: step.barrier }
     }
 }
 

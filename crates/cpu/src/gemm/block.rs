@@ -5,7 +5,7 @@ use super::sink::{Sink, StridedSink};
 use super::source::{PackSource, Strided};
 use super::tile::TileArgs;
 use super::vector;
-use crate::isa::Real;
+use crate::isa::{Real, prefetch};
 use crate::team::{SyncPtr, Worker, split_range};
 use std::ops::Range;
 
@@ -87,7 +87,9 @@ impl<T: Real> Gemm<T> {
             Some(s) => (m, n, a, b, Output::Memory(s)),
             None => (m, n, a, b, Output::Segments(c)),
         };
-        let bare_a = a.strided().filter(|_| n <= 8 * self.tiling.cols);
+        // Packing A pays when it is read often; rows a page apart would also compete for the same cache sets.
+        let crowded = |s: &Strided<T>| (s.lane.unsigned_abs() * size_of::<T>()).is_multiple_of(4096);
+        let bare_a = a.strided().filter(|s| n <= self.tiling.cols * if crowded(s) { 4 } else { 16 });
         let bare_b = b.strided().filter(|s| s.lane == 1 && m <= 2 * self.tiling.rows);
         let grid = match bare_b {
             Some(_) => Grid { rows: 1, columns: worker.count() },
@@ -254,6 +256,13 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
+    fn next_panel(&self, pass: &Pass, panel: usize, tiles: usize) -> NextPanel {
+        let bytes = self.gemm.tiling.cols * pass.depth.len() * size_of::<T>();
+        let piece = bytes.div_ceil(tiles).next_multiple_of(64);
+        let bytes = if self.bare_b.is_some() { 0 } else { bytes };
+        NextPanel { start: self.b_panel(pass, panel + 1).cast_const().cast(), bytes, piece }
+    }
+
     /// A block of rows against one panel of B.
     unsafe fn strip(
         &self,
@@ -269,20 +278,15 @@ impl<T: Real> Product<'_, T> {
         let (b, b_depth) = match self.bare_b {
             Some(s) if cols == tiling.cols => {
                 let column = pass.columns.start + panel * tiling.cols;
-                (
-                    s.start.wrapping_offset(column as isize * s.lane + pass.depth.start as isize * s.depth),
-                    s.depth,
-                )
+                (s.at(column, pass.depth.start), s.depth)
             }
             _ => (self.b_panel(pass, panel).cast_const(), tiling.cols as isize),
         };
+        let next = self.next_panel(pass, panel, block.len().div_ceil(tiling.rows));
         for (i, row) in block.clone().step_by(tiling.rows).enumerate() {
+            next.fetch(i);
             let (a, a_row, a_depth) = match self.bare_a {
-                Some(s) => (
-                    s.start.wrapping_offset(row as isize * s.lane + pass.depth.start as isize * s.depth),
-                    s.lane,
-                    s.depth,
-                ),
+                Some(s) => (s.at(row, pass.depth.start), s.lane, s.depth),
                 None => {
                     let packed = self.memory.a.wrapping_add(i * tiling.rows * pass.depth.len());
                     (packed.cast_const(), 1, tiling.rows as isize)
@@ -304,6 +308,22 @@ impl<T: Real> Product<'_, T> {
             // SAFETY: panels are packed and zero-padded, bare operands are readable, and C is this worker's own;
             // the kernel was chosen for this processor.
             unsafe { kernels[tiling.rows.min(block.end - row) - 1](&args) };
+        }
+    }
+}
+
+/// The panel of B after the current one, brought nearer piece by piece while the current one is in use.
+struct NextPanel {
+    start: *const u8,
+    bytes: usize,
+    piece: usize,
+}
+
+impl NextPanel {
+    #[inline(always)]
+    fn fetch(&self, i: usize) {
+        for offset in (i * self.piece..self.bytes.min((i + 1) * self.piece)).step_by(64) {
+            prefetch(self.start.wrapping_add(offset));
         }
     }
 }

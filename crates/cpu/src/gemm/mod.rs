@@ -12,7 +12,6 @@
 mod block;
 mod integer;
 mod plan;
-mod scratch;
 mod sink;
 mod source;
 mod tile;
@@ -20,13 +19,16 @@ mod vector;
 
 pub use integer::{Wrapping, gemm_integer};
 pub use plan::{Gemm, Shape};
-pub use scratch::{ALIGN, Scratch};
 pub use sink::{Epilogue, Sink, StridedSink};
 pub use source::{AlongDepth, AlongLanes, LoadAs, PackSource, Strided, Widen};
 
 use crate::isa::Real;
+use crate::scratch::Scratch;
 use crate::team::{SyncPtr, Team, Worker};
 use std::cell::RefCell;
+
+/// The least working memory to keep: two huge pages, because packed panels gain much from one TLB entry.
+const LEAST: usize = 4 << 20;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
@@ -38,11 +40,11 @@ pub fn matmul<T: Real>(shape: Shape, a: &dyn PackSource<T>, b: &dyn PackSource<T
     let run = |scratch: &mut Scratch| {
         let gemm = Gemm::<T>::new(shape);
         if gemm.is_tiny() {
-            let memory = SyncPtr::new(scratch.reserve(gemm.scratch_bytes(1)));
+            let memory = SyncPtr::new(scratch.reserve(gemm.scratch_bytes(1).max(LEAST)));
             // SAFETY: one worker, and the memory has the size that was asked for.
             return unsafe { gemm.run(&Worker::solo(), a, b, c, memory) };
         }
-        let memory = SyncPtr::new(scratch.reserve(gemm.scratch_bytes(team.size())));
+        let memory = SyncPtr::new(scratch.reserve(gemm.scratch_bytes(team.size()).max(LEAST)));
         // SAFETY: every worker of the region comes here, with the same arguments; `scratch_bytes` grows with
         // the worker count, so a region that runs alone has enough too.
         team.run(&|worker| unsafe { gemm.run(worker, a, b, c, memory) });

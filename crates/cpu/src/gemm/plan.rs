@@ -1,8 +1,8 @@
 //! From the shape of a product to its blocking: problem in, configuration out.
 
-use super::scratch::ALIGN;
 use super::tile::{Tiling, tiling};
 use crate::isa::{Real, level};
+use crate::scratch::ALIGN;
 
 /// The sizes of a product: C is `m × n`, the sum runs over `k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +15,10 @@ pub struct Shape {
     pub k: usize,
 }
 
-/// Bytes of one packed panel of B for a step of K; with a panel of A it should fill half the first cache.
-const DEPTH_BYTES: usize = 16 << 10;
-/// Bytes of a packed block of A: well inside the second cache.
-const A_BLOCK_BYTES: usize = 192 << 10;
+/// Bytes of one packed panel of B for a step of K; with a panel of A it should just fit the first cache.
+const DEPTH_BYTES: usize = 20 << 10;
+/// Bytes of a packed block of A: half the second cache.
+const A_BLOCK_BYTES: usize = 256 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
 const B_BLOCK_BYTES: usize = 4 << 20;
 /// Columns that an epilogue gets at a time, about.

@@ -3,7 +3,7 @@
 //! Both operands look the same to the packing: *lanes* (rows of A, columns of B) by *depth* (K). A panel is
 //! some lanes wide and holds, for every step of depth, the numbers of its lanes side by side.
 
-use crate::isa::{Isa, Kernel, Real, dispatch};
+use crate::isa::{Isa, Kernel, Real, dispatch, transpose_block, transpose_side};
 use half::{bf16, f16};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -67,12 +67,15 @@ impl<'a, T> Strided<'a, T> {
 
 /// Types that an operand may be stored in, with T as the type of the product.
 pub trait LoadAs<T>: Copy + Sync {
+    /// Whether this is T itself.
+    const PLAIN: bool;
     /// Widens one number.
     fn load_as(self) -> T;
 }
 macro_rules! load_as {
-    ($($from:ty => $to:ty: $convert:expr;)*) => {$(
+    ($($from:ty => $to:ty: $plain:literal $convert:expr;)*) => {$(
         impl LoadAs<$to> for $from {
+            const PLAIN: bool = $plain;
             #[inline(always)]
             fn load_as(self) -> $to {
                 $convert(self)
@@ -81,10 +84,10 @@ macro_rules! load_as {
     )*};
 }
 load_as! {
-    f32 => f32: |v| v;
-    f64 => f64: |v| v;
-    f16 => f32: crate::convert::f16_to_f32_element;
-    bf16 => f32: crate::convert::bf16_to_f32_element;
+    f32 => f32: true |v| v;
+    f64 => f64: true |v| v;
+    f16 => f32: false crate::convert::f16_to_f32_element;
+    bf16 => f32: false crate::convert::bf16_to_f32_element;
 }
 
 /// Packs a strided operand, converting on the way. Monomorphic in the width, so that the inner loops have
@@ -104,14 +107,46 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
         unsafe { (*self.source.at(lane, depth)).load_as() }
     }
 
-    /// Lane by lane for short runs of depth: reads along memory, writes into a small hot block.
+    /// Lanes that are apart in memory: element by element, or in blocks if depth is adjacent.
     #[inline(always)]
-    fn transpose<const W: usize>(&mut self) {
+    fn transpose<I: Isa, const W: usize>(&mut self) {
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
-        for d in 0..n {
+        let whole = if self.source.depth == 1 && S::PLAIN { self.transpose_blocks::<I, W>() } else { 0 };
+        for d in whole..n {
             let values: [T; W] = std::array::from_fn(|l| self.element(lane + l, first + d));
             self.out[d * W..(d + 1) * W].copy_from_slice(&values);
         }
+    }
+
+    /// Packs what whole blocks cover; returns how much depth that was.
+    #[inline(always)]
+    fn transpose_blocks<I: Isa, const W: usize>(&mut self) -> usize {
+        let side = transpose_side::<I>(size_of::<T>());
+        // A panel narrower than a block is written with rows that overlap, each mending the end of the last; and
+        // its first block must read `side` lanes, so the missing ones read the last lane again.
+        if side == 1 || W % side != 0 && W > side {
+            return 0;
+        }
+        let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
+        let room = self.out.len();
+        let mut d = 0;
+        while d + side <= n && (d + side - 1) * W + side <= room {
+            for l in (0..W).step_by(side) {
+                let to = self.out[d * W + l..].as_mut_ptr();
+                let from = self.source.at(lane + l, first + d).cast::<T>();
+                // SAFETY: `PLAIN` says that S is T. W lanes and `side` steps of depth are readable, and the loop
+                // condition says that the last row of the block ends inside `out`.
+                unsafe {
+                    if W >= side {
+                        transpose_block::<I, T>(from, self.source.lane, to, W as isize);
+                    } else {
+                        transpose_rows::<I, T, W>(from, self.source.lane, to);
+                    }
+                }
+            }
+            d += side;
+        }
+        d
     }
 
     #[inline(always)]
@@ -128,8 +163,35 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
     }
 
     #[inline(always)]
-    fn fixed<const W: usize>(&mut self) {
-        if self.source.lane == 1 { self.copy::<W>() } else { self.transpose::<W>() }
+    fn fixed<I: Isa, const W: usize>(&mut self) {
+        if self.source.lane == 1 { self.copy::<W>() } else { self.transpose::<I, W>() }
+    }
+}
+
+/// A block of W lanes, fewer than a register holds, as `side` rows of W numbers side by side. Each row is written
+/// whole, and the next mends what it overwrote.
+///
+/// # Safety
+/// As [`transpose_block`], with W rows readable and the last row's end writable.
+#[inline(always)]
+unsafe fn transpose_rows<I: Isa, T: Real, const W: usize>(from: *const T, stride: isize, to: *mut T) {
+    let side = transpose_side::<I>(size_of::<T>());
+    let mut block = [T::ZERO; 64];
+    // SAFETY: the block has side² <= 64 elements; only W rows of the source are read, the others being
+    // copies of zeros in `rows`.
+    unsafe {
+        let mut rows = [T::ZERO; 64];
+        for l in 0..W {
+            std::ptr::copy_nonoverlapping(
+                from.offset(l as isize * stride),
+                rows.as_mut_ptr().add(l * side),
+                side,
+            );
+        }
+        transpose_block::<I, T>(rows.as_ptr(), side as isize, block.as_mut_ptr(), side as isize);
+        for d in 0..side {
+            std::ptr::copy_nonoverlapping(block.as_ptr().add(d * side), to.add(d * W), side);
+        }
     }
 }
 
@@ -138,12 +200,12 @@ impl<S: LoadAs<T>, T: Real> Kernel for PackStrided<'_, S, T> {
     #[inline(always)]
     fn run<I: Isa>(mut self) {
         match (self.lanes.len() == self.width, self.width) {
-            (true, 4) => self.fixed::<4>(),
-            (true, 6) => self.fixed::<6>(),
-            (true, 8) => self.fixed::<8>(),
-            (true, 12) => self.fixed::<12>(),
-            (true, 16) => self.fixed::<16>(),
-            (true, 32) => self.fixed::<32>(),
+            (true, 4) => self.fixed::<I, 4>(),
+            (true, 6) => self.fixed::<I, 6>(),
+            (true, 8) => self.fixed::<I, 8>(),
+            (true, 12) => self.fixed::<I, 12>(),
+            (true, 16) => self.fixed::<I, 16>(),
+            (true, 32) => self.fixed::<I, 32>(),
             _ => {
                 for d in 0..self.depth.len() {
                     for l in 0..self.lanes.len() {

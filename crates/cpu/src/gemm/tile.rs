@@ -4,7 +4,7 @@
 //! registers of B and broadcasts R numbers of A. B comes packed (or is a row-major matrix itself); A comes
 //! packed, or in any strides when it is too small to be worth packing.
 
-use crate::isa::{Lanes, Level, Real};
+use crate::isa::{Lanes, Level, Real, prefetch};
 
 /// One tile's operands. Strides are in elements.
 pub(super) struct TileArgs<T> {
@@ -50,26 +50,35 @@ unsafe fn tile<V: Lanes, const R: usize, const PACKED_ROWS: usize>(args: &TileAr
         let (a_row, a_depth) =
             if PACKED_ROWS > 0 { (1, PACKED_ROWS as isize) } else { (args.a_row, args.a_depth) };
         let b_depth = if PACKED_ROWS > 0 { 2 * V::LEN as isize } else { args.b_depth };
+        // C is needed only when K is through; by then it should be here.
+        for r in 0..R {
+            let c = args.c.wrapping_offset(r as isize * args.c_row);
+            prefetch(c);
+            prefetch(c.wrapping_add(2 * V::LEN - 1));
+        }
         let mut acc = [[V::zero(); 2]; R];
-        let mut step = || {
-            let b0 = V::load(b);
-            let b1 = V::load(b.add(V::LEN));
-            for r in 0..R {
-                let a = V::splat(a.offset(r as isize * a_row));
-                acc[r][0] = a.mul_add(b0, acc[r][0]);
-                acc[r][1] = a.mul_add(b1, acc[r][1]);
-            }
-            a = a.wrapping_offset(a_depth);
-            b = b.wrapping_offset(b_depth);
-        };
+        // A macro and not a closure: a closure would be compiled without the target features.
+        macro_rules! step {
+            () => {{
+                let b0 = V::load(b);
+                let b1 = V::load(b.add(V::LEN));
+                for r in 0..R {
+                    let a = V::splat(a.offset(r as isize * a_row));
+                    acc[r][0] = a.mul_add(b0, acc[r][0]);
+                    acc[r][1] = a.mul_add(b1, acc[r][1]);
+                }
+                a = a.wrapping_offset(a_depth);
+                b = b.wrapping_offset(b_depth);
+            }};
+        }
         for _ in 0..args.k / 4 {
-            step();
-            step();
-            step();
-            step();
+            step!();
+            step!();
+            step!();
+            step!();
         }
         for _ in 0..args.k % 4 {
-            step();
+            step!();
         }
         if args.cols == 2 * V::LEN && args.c_col == 1 {
             for r in 0..R {

@@ -44,6 +44,19 @@ pub trait Lanes: Copy {
     unsafe fn mul_add(self, b: Self, c: Self) -> Self;
 }
 
+/// Asks for the cache line at `address`, which need not be valid. Does nothing where there is no such request.
+#[inline(always)]
+pub fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults, and SSE is part of x86-64.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 macro_rules! array_lanes {
     ($($name:ident: $t:ty, $n:literal;)*) => {$(
         #[doc = concat!("Lanes of plain ", stringify!($t), "s; the compiler finds the instructions.")]

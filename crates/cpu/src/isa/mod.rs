@@ -24,10 +24,12 @@ mod detect;
 mod lanes;
 #[cfg(test)]
 mod tests;
+mod transpose;
 
 pub use detect::{Level, available, level};
-pub use lanes::Lanes;
 use lanes::*;
+pub use lanes::{Lanes, prefetch};
+pub use transpose::{transpose_block, transpose_side};
 
 /// An instruction set as a type: what a kernel's body may ask at compile time.
 pub trait Isa: Copy + Send + Sync + 'static {

@@ -1,0 +1,165 @@
+//! Activations as 8-bit codes, the other side of every quantised product.
+//!
+//! Each row of activations is one record: codes, one scale per 32 values, and the sums that weights with
+//! offsets need. One record serves weights of every format, so a mixed-format model quantises its activations once.
+
+use crate::isa_fn;
+
+/// Values that share a scale.
+pub const GROUP: usize = 32;
+
+/// Rows are padded with zeros to whole chunks of this many values, so that kernels work on whole chunks.
+pub const CHUNK: usize = 256;
+
+/// Sizes of a record, which is: codes (`i8`), scales per 32, sums per 32, sums per 16 (all `f32`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActLayout {
+    cols: usize,
+    padded: usize,
+}
+
+impl ActLayout {
+    /// For rows of `cols` values, or `None` if they are not whole groups of 32.
+    pub fn new(cols: usize) -> Option<ActLayout> {
+        let padded = cols.checked_next_multiple_of(CHUNK)?;
+        padded.checked_mul(2)?;
+        (cols.is_multiple_of(GROUP)).then_some(ActLayout { cols, padded })
+    }
+
+    /// Values per row.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// 4-byte words of one row's record.
+    pub fn words(&self) -> usize {
+        self.padded / 8 * 3
+    }
+
+    fn split<'a>(&self, record: &'a [u32]) -> ActRow<'a> {
+        let (codes, rest) = record.split_at(self.padded / 4);
+        let (scales, rest) = rest.split_at(self.padded / GROUP);
+        let (sums, halves) = rest.split_at(self.padded / GROUP);
+        ActRow {
+            codes: bytemuck::cast_slice(codes),
+            scales: bytemuck::cast_slice(scales),
+            sums: bytemuck::cast_slice(sums),
+            half_sums: bytemuck::cast_slice(halves),
+        }
+    }
+
+    /// Quantises one row into its record, which must have [`ActLayout::words`] words.
+    pub fn quantize_row(&self, x: &[f32], record: &mut [u32]) {
+        assert_eq!((x.len(), record.len()), (self.cols, self.words()), "row length and record size");
+        let (codes, rest) = record.split_at_mut(self.padded / 4);
+        let (scales, rest) = rest.split_at_mut(self.padded / GROUP);
+        let (sums, halves) = rest.split_at_mut(self.padded / GROUP);
+        let codes: &mut [i8] = bytemuck::cast_slice_mut(codes);
+        let scales: &mut [f32] = bytemuck::cast_slice_mut(scales);
+        let sums: &mut [f32] = bytemuck::cast_slice_mut(sums);
+        let halves: &mut [f32] = bytemuck::cast_slice_mut(halves);
+        let groups = self.cols / GROUP;
+        quantize_groups(x, &mut codes[..self.cols], &mut scales[..groups], &mut halves[..2 * groups]);
+        codes[self.cols..].fill(0);
+        scales[groups..].fill(0.0);
+        halves[2 * groups..].fill(0.0);
+        for (sum, half) in sums.iter_mut().zip(halves.chunks_exact(2)) {
+            *sum = half[0] + half[1];
+        }
+    }
+}
+
+isa_fn! {
+    /// Codes and scales of whole groups of 32, and `scale * Σ codes` of each 16.
+    fn quantize_groups<I>(x: &[f32], codes: &mut [i8], scales: &mut [f32], half_sums: &mut [f32]) {
+        // Adding and subtracting this rounds to the nearest integer, ties to even.
+        const ROUND: f32 = 12_582_912.0;
+        let groups = x.chunks_exact(GROUP).zip(codes.chunks_exact_mut(GROUP));
+        let outs = scales.iter_mut().zip(half_sums.chunks_exact_mut(2));
+        for ((x, codes), (scale, half_sums)) in groups.zip(outs) {
+            let mut max = [0f32; 8];
+            for x in x.chunks_exact(8) {
+                for i in 0..8 {
+                    let a = x[i].abs();
+                    // A NaN is passed over here, and becomes the code 0.
+                    max[i] = if a > max[i] { a } else { max[i] };
+                }
+            }
+            let max = max.iter().fold(0f32, |m, &v| if v > m { v } else { m });
+            let inverse = 127.0 / max;
+            // A maximum that is zero, or too small or large to divide by, stands for an all-zero group.
+            let inverse = if inverse.is_finite() && inverse > 0.0 { inverse } else { 0.0 };
+            *scale = if inverse > 0.0 { max / 127.0 } else { 0.0 };
+            for h in 0..2 {
+                let mut sum = 0i32;
+                for i in h * 16..h * 16 + 16 {
+                    let q = (I::mul_add(x[i], inverse, ROUND) - ROUND) as i32;
+                    let q = q.clamp(-127, 127);
+                    codes[i] = q as i8;
+                    sum += q;
+                }
+                half_sums[h] = *scale * sum as f32;
+            }
+        }
+    }
+}
+
+/// A view of one row's record.
+#[derive(Clone, Copy, Debug)]
+pub struct ActRow<'a> {
+    /// Codes, padded with zeros to whole chunks.
+    pub codes: &'a [i8],
+    /// Scale of each 32 codes.
+    pub scales: &'a [f32],
+    /// `scale * Σ codes` of each 32 codes.
+    pub sums: &'a [f32],
+    /// `scale * Σ codes` of each 16 codes.
+    pub half_sums: &'a [f32],
+}
+
+/// Quantised rows of activations.
+#[derive(Clone, Copy, Debug)]
+pub struct Acts<'a> {
+    layout: ActLayout,
+    records: &'a [u32],
+}
+
+impl<'a> Acts<'a> {
+    /// Rows that [`ActLayout::quantize_row`] wrote one after another; `None` if they are not whole records.
+    pub fn new(layout: ActLayout, records: &'a [u32]) -> Option<Acts<'a>> {
+        let whole = if layout.words() == 0 {
+            records.is_empty()
+        } else {
+            records.len().is_multiple_of(layout.words())
+        };
+        whole.then_some(Acts { layout, records })
+    }
+
+    /// Sizes.
+    pub fn layout(&self) -> ActLayout {
+        self.layout
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.records.len().checked_div(self.layout.words()).unwrap_or(0)
+    }
+
+    /// One row.
+    pub fn row(&self, row: usize) -> ActRow<'a> {
+        let words = self.layout.words();
+        self.layout.split(&self.records[row * words..][..words])
+    }
+}
+
+/// Quantises all rows of `x`, on this thread, to a new buffer of records.
+pub fn quantize_rows(layout: ActLayout, x: &[f32]) -> Vec<u32> {
+    let rows = x.len().checked_div(layout.cols).unwrap_or(0);
+    let mut records = vec![0; rows * layout.words()];
+    if layout.words() > 0 {
+        for (x, record) in x.chunks_exact(layout.cols).zip(records.chunks_exact_mut(layout.words())) {
+            layout.quantize_row(x, record);
+        }
+    }
+    records
+}

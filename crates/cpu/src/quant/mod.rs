@@ -1,0 +1,159 @@
+//! Quantised matrix products: block-quantised weights × 8-bit activations, by integer dot products.
+//!
+//! `out[a, r] = Σ_k weights[r, k] * acts[a, k]`. Weights are used as they stand in the file, never repacked at load:
+//! a product with one or a few rows of activations ([`matmul_rows`] picks) reads the blocks once at memory speed,
+//! and one with many rows unpacks 16 weight rows at a time into a tile that stays in the first-level cache
+//! and is used for all activations.
+//!
+//! Promises: any weight bytes are safe (lengths are checked, codes are any bits); results do not depend on how
+//! rows are split between threads. The error against exact arithmetic is that of 8-bit activations with
+//! a scale per 32 values. NaN in the activations counts as 0, and a group with an infinity as all zeros.
+//!
+//! Functions are single-threaded over a range of weight rows; who calls them splits the rows.
+
+mod acts;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+mod portable;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use wootz_blocks::BlockFormat;
+
+pub use acts::{ActLayout, ActRow, Acts, CHUNK, GROUP, quantize_rows};
+
+use crate::isa::{self, Level};
+
+/// A quantised weight matrix: `rows` rows of `cols` values, each row whole blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights<'a> {
+    format: BlockFormat,
+    bytes: &'a [u8],
+    rows: usize,
+    cols: usize,
+}
+
+/// Why a product was refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum QuantError {
+    /// The format has no integer kernel.
+    #[error("{0} weights have no integer product; convert them to floats")]
+    Format(BlockFormat),
+    /// The bytes are not a matrix of that shape.
+    #[error("{format} weights of {rows} x {cols} do not have {bytes} bytes")]
+    Shape {
+        /// The format.
+        format: BlockFormat,
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        cols: usize,
+        /// Bytes given.
+        bytes: usize,
+    },
+    /// The two sides, or the output, do not fit together.
+    #[error("product of {rows} x {cols} weights with {act_rows} x {act_cols} activations into {out} values")]
+    Mismatch {
+        /// Weight rows.
+        rows: usize,
+        /// Weight columns.
+        cols: usize,
+        /// Activation rows.
+        act_rows: usize,
+        /// Activation columns.
+        act_cols: usize,
+        /// Output values.
+        out: usize,
+    },
+}
+
+impl<'a> Weights<'a> {
+    /// Whether products with weights of this format are done here.
+    pub fn supports(format: BlockFormat) -> bool {
+        !format.is_float() && format != BlockFormat::Q8_K
+    }
+
+    /// Checks format and size.
+    pub fn new(format: BlockFormat, bytes: &'a [u8], rows: usize, cols: usize) -> Result<Self, QuantError> {
+        if !Self::supports(format) {
+            return Err(QuantError::Format(format));
+        }
+        let expected = format.bytes_of(cols).and_then(|b| b.checked_mul(rows));
+        if expected != Some(bytes.len()) {
+            return Err(QuantError::Shape { format, rows, cols, bytes: bytes.len() });
+        }
+        Ok(Weights { format, bytes, rows, cols })
+    }
+
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns.
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.cols / self.format.block_len() * self.format.block_bytes()
+    }
+}
+
+/// Where results go: value `(a, r)` at `a * stride + r`. Threads share it, each writing its own weight rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    ptr: *mut f32,
+    stride: usize,
+}
+
+// SAFETY: an Output is an address; what makes writes through it sound is the contract of `matmul_rows`.
+unsafe impl Send for Output {}
+// SAFETY: as above.
+unsafe impl Sync for Output {}
+
+impl Output {
+    /// An output whose activation rows are `stride` values apart.
+    pub fn new(ptr: *mut f32, stride: usize) -> Output {
+        Output { ptr, stride }
+    }
+}
+
+/// Computes the products of the weight rows `rows` with all activations, on this thread.
+///
+/// # Panics
+/// If `rows` is not within the weights, or weights and activations differ in columns.
+///
+/// # Safety
+/// For every activation row `a` and every `r` in `rows`, `a * stride + r` of the output must be valid for writes, and
+/// no other thread may touch those values meanwhile.
+pub unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
+    assert!(rows.start <= rows.end && rows.end <= weights.rows, "weight rows {rows:?} of {}", weights.rows);
+    assert_eq!(weights.cols, acts.layout().cols(), "columns of weights and activations");
+    // SAFETY: ranges were just checked; the output is the caller's promise.
+    unsafe { kernel_for(isa::level())(weights, acts, rows, out) }
+}
+
+type Kernel = unsafe fn(&Weights<'_>, &Acts<'_>, Range<usize>, Output);
+
+fn kernel_for(level: Level) -> Kernel {
+    match level {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 | Level::Avx512 => avx2::matmul_rows,
+        _ => portable::matmul_rows,
+    }
+}
+
+/// The whole product on this thread: `out` has one row of `weights.rows()` values per activation row.
+pub fn matmul(weights: &Weights<'_>, acts: &Acts<'_>, out: &mut [f32]) -> Result<(), QuantError> {
+    let act_cols = acts.layout().cols();
+    if act_cols != weights.cols || Some(out.len()) != acts.rows().checked_mul(weights.rows) {
+        let (rows, cols, act_rows) = (weights.rows, weights.cols, acts.rows());
+        return Err(QuantError::Mismatch { rows, cols, act_rows, act_cols, out: out.len() });
+    }
+    // SAFETY: `out` has exactly the values that this product writes, and is borrowed mutably.
+    unsafe { matmul_rows(weights, acts, 0..weights.rows, Output::new(out.as_mut_ptr(), weights.rows)) };
+    Ok(())
+}

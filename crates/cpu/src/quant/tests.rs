@@ -1,0 +1,194 @@
+//! Every format, shape and kernel against the reference dot product of `wootz-blocks`.
+
+use wootz_blocks::{BlockFormat, dequantize, quantize};
+
+use super::*;
+
+fn random(len: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed;
+    (0..len)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let u = (state >> 40) as f32 / (1u64 << 24) as f32 - 0.5;
+            u * u * u * 8.0
+        })
+        .collect()
+}
+
+fn formats() -> impl Iterator<Item = BlockFormat> {
+    BlockFormat::ALL.iter().copied().filter(|f| Weights::supports(*f))
+}
+
+fn kernels() -> Vec<(&'static str, Kernel)> {
+    let mut kernels: Vec<(&'static str, Kernel)> = vec![("portable", portable::matmul_rows)];
+    for level in isa::available() {
+        kernels.push((level.name(), kernel_for(level)));
+    }
+    kernels
+}
+
+/// The product of the dequantised weights and activations, in f64; and how large its terms are.
+fn expected(w: &[f32], acts: &ActRow<'_>, cols: usize) -> (f64, f64) {
+    let (mut sum, mut size) = (0f64, 0f64);
+    for k in 0..cols {
+        let a = f64::from(acts.scales[k / 32]) * f64::from(acts.codes[k]);
+        let term = f64::from(w[k]) * a;
+        sum += term;
+        size += term.abs();
+    }
+    (sum, size)
+}
+
+fn check(format: BlockFormat, bytes: &[u8], (rows, cols, act_rows): (usize, usize, usize)) {
+    let x = random(act_rows * cols, 7);
+    let layout = ActLayout::new(cols).unwrap();
+    let records = quantize_rows(layout, &x);
+    let acts = Acts::new(layout, &records).unwrap();
+    let weights = Weights::new(format, bytes, rows, cols).unwrap();
+    let mut w = vec![0.0; rows * cols];
+    dequantize(format, bytes, &mut w).unwrap();
+    for (name, kernel) in kernels() {
+        let stride = rows + 3;
+        let mut out = vec![-77.0f32; act_rows * stride];
+        // Two ranges, as two threads would have them.
+        for range in [0..rows / 3, rows / 3..rows] {
+            // SAFETY: `out` has `act_rows` rows of `stride` values.
+            unsafe { kernel(&weights, &acts, range, Output::new(out.as_mut_ptr(), stride)) };
+        }
+        for a in 0..act_rows {
+            for r in 0..rows {
+                let (sum, size) = expected(&w[r * cols..][..cols], &acts.row(a), cols);
+                let got = f64::from(out[a * stride + r]);
+                // Codes made unsigned by an offset have terms some times larger than the product's own.
+                let close = (got - sum).abs() <= 2e-5 * size + 1e-9;
+                assert!(
+                    close,
+                    "{format} {name}: ({a}, {r}) of {rows} x {cols} is {got}, expected {sum} ± {size}"
+                );
+            }
+            assert!(
+                out[a * stride + rows..][..3].iter().all(|v| *v == -77.0),
+                "{format} {name}: wrote past a row"
+            );
+        }
+    }
+}
+
+#[test]
+fn products_match_the_reference() {
+    for format in formats() {
+        let block = format.block_len();
+        let shapes = [(1, 256, 1), (5, 512, 2), (16, 256, 4), (19, 768, 5), (35, 1024, 7), (24, 2048, 3)];
+        let odd = [(3, 32, 1), (17, 96, 4), (18, 576, 6), (7, 800, 3), (40, 1056, 9)];
+        for shape in shapes.into_iter().chain(odd.into_iter().filter(|s| s.1 % block == 0)) {
+            let w = random(shape.0 * shape.1, 3);
+            let mut bytes = vec![0; format.bytes_of(w.len()).unwrap()];
+            quantize(format, &w, None, &mut bytes).unwrap();
+            check(format, &bytes, shape);
+        }
+    }
+}
+
+/// Codes at the ends of their range and activations at ±127, where 16-bit sums could overflow.
+#[test]
+fn extreme_codes_do_not_overflow() {
+    for format in formats() {
+        for pattern in [0xffu8, 0x00, 0x80, 0x7f] {
+            let cols = 512;
+            let mut bytes = vec![pattern; format.bytes_of(16 * cols).unwrap()];
+            set_scales(format, &mut bytes);
+            let weights = Weights::new(format, &bytes, 16, cols).unwrap();
+            let mut w = vec![0.0; 16 * cols];
+            dequantize(format, &bytes, &mut w).unwrap();
+            for act_rows in [1, 5] {
+                for value in [1.0f32, -1.0] {
+                    let layout = ActLayout::new(cols).unwrap();
+                    let records = quantize_rows(layout, &vec![value; act_rows * cols]);
+                    let acts = Acts::new(layout, &records).unwrap();
+                    for (name, kernel) in kernels() {
+                        let mut out = vec![0f32; act_rows * 16];
+                        // SAFETY: `out` has `act_rows` rows of 16 values.
+                        unsafe { kernel(&weights, &acts, 0..16, Output::new(out.as_mut_ptr(), 16)) };
+                        let (sum, size) = expected(&w[..cols], &acts.row(0), cols);
+                        for got in &out {
+                            let close = (f64::from(*got) - sum).abs() <= 2e-5 * size + 1e-6;
+                            assert!(close, "{format} {name} {pattern:#x}: {got}, expected {sum}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Replaces the half-precision scales by 1.0, so that all-ones bytes do not make NaN scales.
+fn set_scales(format: BlockFormat, bytes: &mut [u8]) {
+    let at: &[usize] = match format {
+        BlockFormat::Q4_1 | BlockFormat::Q5_1 | BlockFormat::Q4_K | BlockFormat::Q5_K => &[0, 2],
+        BlockFormat::Q2_K => &[80, 82],
+        BlockFormat::Q3_K => &[108],
+        BlockFormat::Q6_K => &[208],
+        BlockFormat::MXFP4 => &[],
+        _ => &[0],
+    };
+    for block in bytes.chunks_exact_mut(format.block_bytes()) {
+        if format == BlockFormat::MXFP4 {
+            block[0] = 127;
+        }
+        for &i in at {
+            block[i..i + 2].copy_from_slice(&half::f16::ONE.to_le_bytes());
+        }
+    }
+}
+
+#[test]
+fn activations_round_to_the_nearest_code() {
+    let layout = ActLayout::new(64).unwrap();
+    let mut x = vec![0.0f32; 64];
+    x[0] = -127.0;
+    x[1] = 63.4;
+    x[20] = 2.6;
+    x[32] = f32::NAN;
+    x[33] = 1.0;
+    let records = quantize_rows(layout, &x);
+    let acts = Acts::new(layout, &records).unwrap();
+    let row = acts.row(0);
+    assert_eq!((row.codes[0], row.codes[1], row.codes[20]), (-127, 63, 3));
+    assert_eq!(row.scales[0], 1.0);
+    assert_eq!((row.half_sums[0], row.half_sums[1], row.sums[0]), (-64.0, 3.0, -61.0));
+    assert_eq!((row.codes[32], row.codes[33]), (0, 127));
+    assert!(row.codes[64..].iter().all(|c| *c == 0) && row.scales[2..].iter().all(|s| *s == 0.0));
+}
+
+#[test]
+fn activations_of_any_size_are_safe() {
+    let layout = ActLayout::new(32).unwrap();
+    for v in [0.0, 1e-45, 1e-38, 1e-30, 3e36, f32::INFINITY, f32::NAN] {
+        let records = quantize_rows(layout, &[v; 32]);
+        let acts = Acts::new(layout, &records).unwrap();
+        let row = acts.row(0);
+        assert!(row.scales[0].is_finite() && row.sums[0].is_finite(), "{v}");
+        if v.is_normal() {
+            let back = row.scales[0] * f32::from(row.codes[5]);
+            assert!((back - v).abs() <= v * 0.01, "{v} came back as {back}");
+        }
+    }
+}
+
+#[test]
+fn wrong_shapes_are_errors() {
+    let bytes = [0u8; 34 * 2];
+    assert_eq!(
+        Weights::new(BlockFormat::F16, &bytes, 1, 34).unwrap_err(),
+        QuantError::Format(BlockFormat::F16)
+    );
+    assert!(matches!(Weights::new(BlockFormat::Q8_0, &bytes, 3, 32), Err(QuantError::Shape { .. })));
+    assert!(Weights::new(BlockFormat::Q8_0, &bytes, usize::MAX, 32).is_err());
+    let weights = Weights::new(BlockFormat::Q8_0, &bytes, 2, 32).unwrap();
+    let layout = ActLayout::new(64).unwrap();
+    let records = quantize_rows(layout, &[0.0; 64]);
+    let acts = Acts::new(layout, &records).unwrap();
+    assert!(matches!(matmul(&weights, &acts, &mut [0.0; 2]), Err(QuantError::Mismatch { .. })));
+    assert_eq!(ActLayout::new(33), None);
+    assert!(Acts::new(layout, &records[1..]).is_none());
+}

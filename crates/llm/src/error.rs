@@ -1,0 +1,16 @@
+//! What can go wrong outside the tensor engine.
+
+/// Result of this crate's functions.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The model file is not readable, or lacks something.
+    #[error(transparent)]
+    Gguf(#[from] wootz_gguf::Error),
+    /// The vocabulary cannot be used.
+    #[error("tokenizer: {0}")]
+    Tokenizer(String),
+}

@@ -1,0 +1,139 @@
+//! Text to tokens and back, from the vocabulary in a GGUF file.
+//!
+//! Three families: byte-level BPE (`gpt2` in the metadata), SentencePiece-style merging by score (`llama`), and
+//! the longest-match trie of RWKV World (`rwkv`). All split the text at special tokens first.
+
+mod bpe;
+mod bytes;
+mod merge;
+mod patterns;
+mod rwkv;
+mod special;
+mod spm;
+mod stream;
+mod vocab;
+
+use std::borrow::Cow;
+
+use wootz_gguf::Gguf;
+
+use crate::error::{Error, Result};
+
+pub use stream::TextStream;
+pub use vocab::{TokenKind, Vocab};
+
+use special::{Fragment, Specials};
+
+/// Turns text into token ids and token ids into text.
+#[derive(Debug)]
+pub struct Tokenizer {
+    vocab: Vocab,
+    specials: Specials,
+    family: Family,
+}
+
+#[derive(Debug)]
+enum Family {
+    Bpe(bpe::Bpe),
+    Spm(spm::Spm),
+    Rwkv(rwkv::Rwkv),
+}
+
+/// How a text is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoding {
+    /// Add the begin and end tokens that the model asks for.
+    pub add_special: bool,
+    /// Read control tokens (`<|im_start|>`) that stand in the text as what they are; else as plain characters.
+    pub parse_special: bool,
+}
+
+impl Encoding {
+    /// A user's plain text: nothing in it is special, but the model's begin token is added.
+    pub const TEXT: Encoding = Encoding { add_special: true, parse_special: false };
+    /// The output of a chat template: it holds its special tokens, begin token included.
+    pub const TEMPLATE: Encoding = Encoding { add_special: false, parse_special: true };
+}
+
+impl Tokenizer {
+    /// Reads the vocabulary of a model file.
+    pub fn from_gguf(gguf: &Gguf) -> Result<Tokenizer> {
+        let meta = gguf.metadata();
+        let model = meta.str("tokenizer.ggml.model")?;
+        let mut vocab = Vocab::from_gguf(gguf, model)?;
+        let family = match model {
+            "gpt2" => Family::Bpe(bpe::Bpe::from_gguf(gguf, &mut vocab)?),
+            "llama" => Family::Spm(spm::Spm::new(meta.bool_or("tokenizer.ggml.add_space_prefix", true)?)),
+            "rwkv" => Family::Rwkv(rwkv::Rwkv::new(&mut vocab)),
+            other => {
+                let known = "gpt2, llama, rwkv";
+                return Err(Error::Tokenizer(format!("model '{other}' is not one of those supported: {known}")));
+            }
+        };
+        vocab.read_flags(gguf)?;
+        Ok(Tokenizer { specials: Specials::new(&vocab)?, vocab, family })
+    }
+
+    /// The vocabulary.
+    pub fn vocab(&self) -> &Vocab {
+        &self.vocab
+    }
+
+    /// The tokens of a text.
+    pub fn encode(&self, text: &str, encoding: Encoding) -> Vec<u32> {
+        let mut out = Vec::with_capacity(text.len() / 3 + 2);
+        if encoding.add_special && self.vocab.add_bos {
+            out.extend(self.vocab.bos);
+        }
+        let mut after_special = true;
+        for fragment in self.specials.split(text, encoding.parse_special) {
+            match fragment {
+                Fragment::Token(id) => {
+                    out.push(id);
+                    after_special = true;
+                }
+                Fragment::Text(text) => {
+                    match &self.family {
+                        Family::Bpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
+                        Family::Spm(spm) => spm.encode(&self.vocab, text, after_special, &mut out),
+                        Family::Rwkv(rwkv) => rwkv.encode(&self.vocab, text, &mut out),
+                    }
+                    after_special = false;
+                }
+            }
+        }
+        if encoding.add_special && self.vocab.add_eos {
+            out.extend(self.vocab.eos);
+        }
+        out
+    }
+
+    /// The bytes that a token stands for; with `special` also those of control tokens. Nothing for unknown ids.
+    pub fn piece(&self, id: u32, special: bool) -> Cow<'_, [u8]> {
+        let Some(text) = self.vocab.text(id) else { return Cow::Borrowed(&[]) };
+        match self.vocab.kind(id) {
+            TokenKind::Control | TokenKind::Unknown => Cow::Borrowed(if special { text } else { &[] }),
+            TokenKind::UserDefined => Cow::Borrowed(text),
+            TokenKind::Unused => Cow::Borrowed(&[]),
+            TokenKind::Normal | TokenKind::Byte => match &self.family {
+                Family::Bpe(_) => Cow::Owned(bytes::decode(text)),
+                Family::Spm(_) => spm::piece(text, self.vocab.kind(id)),
+                Family::Rwkv(rwkv) => Cow::Borrowed(rwkv.bytes(id)),
+            },
+        }
+    }
+
+    /// The text of tokens; bytes that are no UTF-8 become replacement characters.
+    pub fn decode(&self, ids: &[u32], special: bool) -> String {
+        let bytes: Vec<u8> = ids.iter().flat_map(|&id| self.piece(id, special).into_owned()).collect();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        match &self.family {
+            // The space that encoding put in front is not part of the text.
+            Family::Spm(spm) if spm.add_space_prefix() => match text.strip_prefix(' ') {
+                Some(rest) => rest.to_owned(),
+                None => text,
+            },
+            _ => text,
+        }
+    }
+}

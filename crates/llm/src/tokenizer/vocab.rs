@@ -1,0 +1,184 @@
+//! The vocabulary: texts, kinds, scores and special ids.
+
+use rustc_hash::FxHashMap;
+use wootz_gguf::{Gguf, Value};
+
+use crate::error::{Error, Result};
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// Text.
+    Normal,
+    /// Stands for what has no token.
+    Unknown,
+    /// Begin, end, roles: not text.
+    Control,
+    /// Text that is always one token.
+    UserDefined,
+    /// A number without a token.
+    Unused,
+    /// One byte.
+    Byte,
+}
+
+/// Texts, kinds and scores of all tokens, and which ones have a role.
+#[derive(Debug)]
+pub struct Vocab {
+    pub(super) texts: Vec<Box<[u8]>>,
+    kinds: Vec<TokenKind>,
+    scores: Vec<f32>,
+    ids: FxHashMap<Box<[u8]>, u32>,
+    /// Begins a sequence.
+    pub bos: Option<u32>,
+    /// Ends a sequence.
+    pub eos: Option<u32>,
+    /// Stands for what has no token.
+    pub unknown: Option<u32>,
+    /// Whether sequences get the begin token.
+    pub add_bos: bool,
+    /// Whether sequences get the end token.
+    pub add_eos: bool,
+    ends: Vec<u32>,
+}
+
+/// Texts by which models mark the end of a turn or of the output.
+const END_TEXTS: [&str; 13] = [
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "<|end▁of▁sentence|>",
+    "<|return|>",
+    "<|call|>",
+    "</s>",
+];
+
+impl Vocab {
+    pub(super) fn from_gguf(gguf: &Gguf, model: &str) -> Result<Vocab> {
+        let meta = gguf.metadata();
+        let tokens = meta.array("tokenizer.ggml.tokens")?;
+        let mut texts: Vec<Box<[u8]>> = Vec::with_capacity(tokens.len());
+        let mut ids = FxHashMap::with_capacity_and_hasher(tokens.len(), Default::default());
+        for (id, token) in tokens.iter().enumerate() {
+            let text = token.as_bytes().ok_or_else(|| {
+                Error::Tokenizer(format!("tokenizer.ggml.tokens holds {}, not strings", token.describe()))
+            })?;
+            ids.insert(text.into(), id as u32);
+            texts.push(text.into());
+        }
+        let kinds = per_token(gguf, "tokenizer.ggml.token_type", texts.len(), kind)?;
+        let scores = per_token(gguf, "tokenizer.ggml.scores", texts.len(), |v| v.as_f64().map(|s| s as f32))?;
+        let scores = match (scores, model) {
+            (Some(scores), _) => scores,
+            (None, "llama") => return Err(Error::Tokenizer("tokenizer.ggml.scores is missing".into())),
+            (None, _) => Vec::new(),
+        };
+        let len = texts.len();
+        let kinds = kinds.unwrap_or_else(|| vec![TokenKind::Normal; len]);
+        let (bos, eos, unknown) = match model {
+            // What these vocabularies use when the metadata is silent.
+            "llama" => (Some(1), Some(2), Some(0)),
+            "gpt2" => (Some(11), Some(11), None),
+            _ => (None, None, None),
+        };
+        Ok(Vocab { texts, kinds, scores, ids, bos, eos, unknown, add_bos: model == "llama", add_eos: false, ends: vec![] })
+    }
+
+    /// Reads the roles and flags, over the defaults that the family has set.
+    pub(super) fn read_flags(&mut self, gguf: &Gguf) -> Result<()> {
+        let meta = gguf.metadata();
+        let (count, len) = (self.len(), self.len() as u64);
+        let role = |name: &str, default: Option<u32>| -> Result<Option<u32>> {
+            let key = format!("tokenizer.ggml.{name}_token_id");
+            match meta.optional(&key, "a token id", Value::as_u64)? {
+                None => Ok(default.filter(|&d| u64::from(d) < len)),
+                Some(id) if id < len => Ok(Some(id as u32)),
+                // Files write −1 as an unsigned number for "none".
+                Some(id) if id == u64::from(u32::MAX) => Ok(None),
+                Some(id) => Err(Error::Tokenizer(format!("{key} is {id}, but there are {count} tokens"))),
+            }
+        };
+        self.bos = role("bos", self.bos)?;
+        self.eos = role("eos", self.eos)?;
+        self.unknown = role("unknown", self.unknown)?;
+        let extra = [role("eot", None)?, role("eom", None)?];
+        self.add_bos = meta.bool_or("tokenizer.ggml.add_bos_token", self.add_bos)?;
+        self.add_eos = meta.bool_or("tokenizer.ggml.add_eos_token", self.add_eos)?;
+        let named = END_TEXTS.iter().filter_map(|t| self.id(t.as_bytes()));
+        let named = named.filter(|&id| matches!(self.kind(id), TokenKind::Control | TokenKind::UserDefined));
+        self.ends = self.eos.into_iter().chain(extra.into_iter().flatten()).chain(named).collect();
+        self.ends.sort_unstable();
+        self.ends.dedup();
+        Ok(())
+    }
+
+    /// How many tokens.
+    pub fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    /// A token's text as the file has it (not decoded).
+    pub fn text(&self, id: u32) -> Option<&[u8]> {
+        self.texts.get(id as usize).map(|t| &**t)
+    }
+
+    /// What a token is for; unknown ids are unused.
+    pub fn kind(&self, id: u32) -> TokenKind {
+        self.kinds.get(id as usize).copied().unwrap_or(TokenKind::Unused)
+    }
+
+    /// A token's score; higher merges first.
+    pub fn score(&self, id: u32) -> f32 {
+        self.scores.get(id as usize).copied().unwrap_or(0.0)
+    }
+
+    /// The token with this text.
+    pub fn id(&self, text: &[u8]) -> Option<u32> {
+        self.ids.get(text).copied()
+    }
+
+    /// Whether generation ends with this token: the end token, or one that ends a turn.
+    pub fn is_end(&self, id: u32) -> bool {
+        self.ends.binary_search(&id).is_ok()
+    }
+}
+
+/// An array with one value per token, if it is there.
+fn per_token<T>(
+    gguf: &Gguf,
+    key: &str,
+    len: usize,
+    read: impl Fn(Value<'_>) -> Option<T>,
+) -> Result<Option<Vec<T>>> {
+    let Some(array) = gguf.metadata().optional(key, "an array", Value::as_array)? else { return Ok(None) };
+    if array.len() != len {
+        return Err(Error::Tokenizer(format!("{key} has {} values for {len} tokens", array.len())));
+    }
+    let values = array.iter().map(|v| {
+        read(v).ok_or_else(|| Error::Tokenizer(format!("{key} holds {}, which it must not", v.describe())))
+    });
+    values.collect::<Result<Vec<T>>>().map(Some)
+}
+
+fn kind(value: Value<'_>) -> Option<TokenKind> {
+    Some(match value.as_i64()? {
+        0 | 1 => TokenKind::Normal,
+        2 => TokenKind::Unknown,
+        3 => TokenKind::Control,
+        4 => TokenKind::UserDefined,
+        5 => TokenKind::Unused,
+        6 => TokenKind::Byte,
+        _ => return None,
+    })
+}
