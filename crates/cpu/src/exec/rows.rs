@@ -122,9 +122,8 @@ impl<T: Elementary> Kernel for SoftmaxRow<'_, T> {
         let max = fold(row, -T::of(f64::INFINITY), larger, larger);
         if self.log {
             let sum = fold(row, T::ZERO, |sum, x| sum + (x - max).v_exp::<I>(), |a, b| a + b);
-            let shift = max + sum.v_ln::<I>();
             // Large values cancel against the maximum first, so that precision is not lost to their size.
-            let log_sum = shift - max;
+            let log_sum = sum.v_ln::<I>();
             row.iter_mut().for_each(|x| *x = (*x - max) - log_sum);
             return;
         }

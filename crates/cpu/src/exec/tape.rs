@@ -129,8 +129,13 @@ impl Tape {
         for &r in &fused.program.results {
             last_use[r as usize] = usize::MAX;
         }
+        // Loads are filled before any code of the block runs: none may wait for a register that code still uses.
+        for (i, _) in instrs.iter().enumerate().filter(|(_, instr)| matches!(instr, Instr::Load(..))) {
+            self.registers[i] = self.register_count as u16;
+            self.register_count += 1;
+        }
         let mut free: Vec<u16> = Vec::new();
-        for (i, instr) in instrs.iter().enumerate() {
+        for (i, instr) in instrs.iter().enumerate().filter(|(_, instr)| !matches!(instr, Instr::Load(..))) {
             let register = free.pop().unwrap_or_else(|| {
                 self.register_count += 1;
                 self.register_count as u16 - 1

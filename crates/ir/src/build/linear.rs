@@ -66,6 +66,10 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
         let dtypes = [q.dtype(), k.dtype(), v.dtype()];
         return Err(Error::dtype("attention", &dtypes, "floats, k and v of one dtype"));
     }
+    if q.dtype() != DType::F64 && k.dtype() == DType::F64 {
+        let dtypes = [q.dtype(), k.dtype(), v.dtype()];
+        return Err(Error::dtype("attention", &dtypes, "k and v no wider than q (cast q to f64)"));
+    }
     if options.window.is_some() && options.position.is_none() {
         return Err(Error::argument("attention", "a window needs a position"));
     }
@@ -76,7 +80,9 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
         window: options.window,
         softcap: options.softcap.map(Bits::from),
     };
-    let mut operands = vec![q.clone(), k.clone(), v.clone()];
+    // Narrow keys and values are read as they are, but by kernels that compute in f32.
+    let stored = if q.dtype() == DType::F64 { DType::F64 } else { k.dtype() };
+    let mut operands = vec![q.clone(), cast(k, stored), cast(v, stored)];
     if let Some(mask) = options.mask {
         let compute = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         let scores = Shape::from([sq[0], sq[1], sq[2], sk[2]]);
