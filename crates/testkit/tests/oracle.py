@@ -243,6 +243,8 @@ def wrong(case, expected, got):
             # Literals of scalar code have the precision of the type that it computes in.
             relative = case["relative"] if case["op"].startswith("gelu") else 1e-13
             bound = bound + relative * np.abs(read(case["magnitude"]).ravel())
+        elif dtype == "f64":
+            bound = bound + case["relative"] * np.abs(expected)
         if case["absolute"]:
             bound = bound + 1e-11
     close = np.abs(expected - got) <= bound

@@ -20,6 +20,7 @@
 //! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
 #![deny(unsafe_code)]
 
+pub mod check;
 mod compile;
 mod create;
 mod device;

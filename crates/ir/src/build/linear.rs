@@ -80,9 +80,7 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
         window: options.window,
         softcap: options.softcap.map(Bits::from),
     };
-    // Narrow keys and values are read as they are, but by kernels that compute in f32.
-    let stored = if q.dtype() == DType::F64 { DType::F64 } else { k.dtype() };
-    let mut operands = vec![q.clone(), cast(k, stored), cast(v, stored)];
+    let mut operands = vec![q.clone(), k.clone(), v.clone()];
     if let Some(mask) = options.mask {
         let compute = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         let scores = Shape::from([sq[0], sq[1], sq[2], sk[2]]);
@@ -168,4 +166,19 @@ pub fn wkv7(inputs: [&NodeRef; 6], state: &NodeRef) -> Result<NodeRef> {
     let operands = inputs.into_iter().chain([state]).map(|x| cast(x, DType::F32));
     let total = shape.count() + state.shape().count();
     node(Op::Wkv7, operands, Shape::from([total]), DType::F32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::full;
+
+    #[test]
+    fn attention_refuses_keys_wider_than_the_queries() {
+        let of = |dtype| full(&Shape::from([1, 1, 2, 4]), 1.0.into(), dtype).unwrap();
+        let run = |q, kv| attention(&of(q), &of(kv), &of(kv), AttentionOptions::default());
+        assert!(run(DType::F64, DType::F16).is_ok() && run(DType::F32, DType::F16).is_ok());
+        let refused = run(DType::F32, DType::F64).err().expect("f64 keys under f32 queries").to_string();
+        assert!(refused.contains("f32, f64 and f64") && refused.contains("no wider"), "{refused}");
+    }
 }
