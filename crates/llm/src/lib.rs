@@ -5,7 +5,13 @@
 //! bad input give errors with the facts, never a panic.
 #![forbid(unsafe_code)]
 
+pub mod chat;
+pub mod config;
 mod error;
+pub mod estimate;
+pub mod pull;
+pub mod sampling;
+pub mod stop;
 pub mod tokenizer;
 
 pub use error::{Error, Result};
