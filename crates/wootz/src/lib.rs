@@ -24,6 +24,7 @@ pub mod check;
 mod compile;
 mod create;
 mod device;
+mod dispatch;
 mod display;
 mod einsum;
 mod element;
@@ -39,6 +40,7 @@ mod tensor;
 
 pub use compile::{Compiled, compile};
 pub use device::Device;
+pub use dispatch::CostModel;
 pub use element::Element;
 pub use eval::{eval, explain};
 pub use indexing::Index;
