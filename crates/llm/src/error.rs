@@ -13,4 +13,10 @@ pub enum Error {
     /// The vocabulary cannot be used.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
+    /// Settings or logits from which no token can be chosen.
+    #[error("sampling: {0}")]
+    Sampling(String),
+    /// The chat template does not compile, or refused the messages.
+    #[error("chat template: {0}")]
+    Template(String),
 }

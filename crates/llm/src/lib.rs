@@ -5,7 +5,10 @@
 //! bad input give errors with the facts, never a panic.
 #![forbid(unsafe_code)]
 
+pub mod chat;
 mod error;
+pub mod sampling;
+pub mod stop;
 pub mod tokenizer;
 
 pub use error::{Error, Result};

@@ -67,7 +67,9 @@ impl Tokenizer {
             "rwkv" => Family::Rwkv(rwkv::Rwkv::new(&mut vocab)),
             other => {
                 let known = "gpt2, llama, rwkv";
-                return Err(Error::Tokenizer(format!("model '{other}' is not one of those supported: {known}")));
+                return Err(Error::Tokenizer(format!(
+                    "model '{other}' is not one of those supported: {known}"
+                )));
             }
         };
         vocab.read_flags(gguf)?;
