@@ -10,6 +10,12 @@ pub enum Error {
     /// The model file is not readable, or lacks something.
     #[error(transparent)]
     Gguf(#[from] wootz_gguf::Error),
+    /// The file is no model that can be run, or not in the way that was asked for.
+    #[error("model: {0}")]
+    Model(String),
+    /// A model could not be fetched.
+    #[error("pull: {0}")]
+    Pull(String),
     /// The vocabulary cannot be used.
     #[error("tokenizer: {0}")]
     Tokenizer(String),

@@ -6,7 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod chat;
+pub mod config;
 mod error;
+pub mod estimate;
+pub mod pull;
 pub mod sampling;
 pub mod stop;
 pub mod tokenizer;
