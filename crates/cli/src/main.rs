@@ -1,10 +1,17 @@
-//! The `wootz` command: devices, their validation, their speed.
+//! The `wootz` command: devices, their validation, and language models on them.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod check;
 mod devices;
+mod estimate;
+mod inspect;
+mod logits;
+mod models;
 mod output;
+mod perplexity;
+mod pull;
+mod run;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -25,6 +32,18 @@ enum Command {
     Check(check::Args),
     /// Measure speed, as a fraction of the machine's limit and next to NumPy
     Bench(bench::Args),
+    /// Answer a prompt with a language model
+    Run(run::Args),
+    /// Fetch a known model, or list them
+    Pull(pull::Args),
+    /// Show the metadata and tensors of a model file
+    Inspect(inspect::Args),
+    /// Estimate the memory that a model takes at a context length
+    Estimate(estimate::Args),
+    /// Measure how well a model expects a text
+    Perplexity(perplexity::Args),
+    /// Write the logits after each of some tokens to an .npy file
+    Logits(logits::Args),
 }
 
 fn main() -> ExitCode {
@@ -33,6 +52,12 @@ fn main() -> ExitCode {
         Command::Devices(args) => devices::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Pull(args) => pull::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Estimate(args) => estimate::run(&args),
+        Command::Perplexity(args) => perplexity::run(&args),
+        Command::Logits(args) => logits::run(&args),
     };
     match result {
         Ok(code) => code,

@@ -48,7 +48,7 @@ pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safe
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
 pub use tensor::{Axis, Tensor};
-pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
+pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
 pub use wootz_cpu::measure_fma_gflops;
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};
