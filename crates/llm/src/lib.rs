@@ -10,6 +10,7 @@ pub mod config;
 mod error;
 pub mod estimate;
 pub mod pull;
+pub mod quantize;
 pub mod sampling;
 pub mod stop;
 pub mod tokenizer;
