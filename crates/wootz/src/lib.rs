@@ -1,1 +1,54 @@
 //! Lazy tensors that run on the fastest device proven correct.
+//!
+//! ```
+//! use wootz::Tensor;
+//!
+//! # fn main() -> wootz::Result<()> {
+//! let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0])?.reshape([2, 2])?;
+//! let y = (&x * 2.0)?.exp()?.sum_axes([1], false)?; // nothing has run yet
+//! assert_eq!(y.shape(), [2]);
+//! println!("{y}"); // now it has, in one pass over the data
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`Tensor`] remembers how to compute itself. When a value is asked for ([`eval`], [`Tensor::to_vec`], printing), the
+//! whole graph behind it becomes one plan, and the plan goes to a [`Device`] as one batch. Plans are cached by structure, so
+//! the second evaluation of the same graph costs a hash and a submit; [`compile`] saves the building of the graph too.
+//!
+//! Promises: every call that can fail returns a [`Result`] whose error names the op, the shapes, the dtypes and the device.
+//! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
+#![deny(unsafe_code)]
+
+pub mod check;
+mod compile;
+mod create;
+mod device;
+mod dispatch;
+mod display;
+mod einsum;
+mod element;
+mod eval;
+mod indexing;
+mod io;
+mod linalg;
+mod movement;
+mod operators;
+mod random;
+mod reductions;
+mod tensor;
+
+pub use compile::{Compiled, compile};
+pub use device::Device;
+pub use dispatch::CostModel;
+pub use element::Element;
+pub use eval::{eval, explain};
+pub use indexing::Index;
+pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
+pub use linalg::AttentionOptions;
+pub use operators::Operand;
+pub use tensor::{Axis, Tensor};
+pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
+pub use wootz_cpu::measure_fma_gflops;
+pub use wootz_ir::op::RopeStyle;
+pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};

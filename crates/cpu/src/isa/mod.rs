@@ -21,10 +21,15 @@
 //! a body calls must be `#[inline(always)]`, or they are compiled for the baseline.
 
 mod detect;
+mod lanes;
 #[cfg(test)]
 mod tests;
+mod transpose;
 
 pub use detect::{Level, available, level};
+use lanes::*;
+pub use lanes::{Lanes, prefetch};
+pub use transpose::{transpose_block, transpose_side};
 
 /// An instruction set as a type: what a kernel's body may ask at compile time.
 pub trait Isa: Copy + Send + Sync + 'static {
@@ -35,6 +40,10 @@ pub trait Isa: Copy + Send + Sync + 'static {
     const FMA: bool;
     /// Bytes of a vector register.
     const VECTOR_BYTES: usize;
+    /// A register of f32.
+    type F32: Lanes<Elem = f32>;
+    /// A register of f64.
+    type F64: Lanes<Elem = f64>;
 
     /// `a * b + c`, fused where the hardware can.
     #[inline(always)]
@@ -69,11 +78,14 @@ pub trait Real:
     fn to_f64(self) -> f64;
     /// The fused multiply-add of the hardware. Use [`Isa::mul_add`].
     fn fused(a: Self, b: Self, c: Self) -> Self;
+    /// The register of this type in an instruction set.
+    type Lanes<I: Isa>: Lanes<Elem = Self>;
 }
 
 macro_rules! impl_real {
-    ($($t:ty),*) => {$(
+    ($($t:ty = $lanes:ident),*) => {$(
         impl Real for $t {
+            type Lanes<I: Isa> = I::$lanes;
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
             #[inline(always)]
@@ -91,10 +103,10 @@ macro_rules! impl_real {
         }
     )*};
 }
-impl_real!(f32, f64);
+impl_real!(f32 = F32, f64 = F64);
 
 macro_rules! isa_types {
-    ($($(#[$meta:meta])* $name:ident: fma $fma:literal, bytes $bytes:literal;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident: fma $fma:literal, bytes $bytes:literal, $f32:ident, $f64:ident;)*) => {$(
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -102,18 +114,20 @@ macro_rules! isa_types {
             const LEVEL: Level = Level::$name;
             const FMA: bool = $fma;
             const VECTOR_BYTES: usize = $bytes;
+            type F32 = $f32;
+            type F64 = $f64;
         }
     )*};
 }
 isa_types! {
     /// What every processor of the target has: SSE2 on x86-64, plain code elsewhere.
-    Baseline: fma false, bytes 16;
+    Baseline: fma false, bytes 16, Plain32, Plain64;
     /// AVX2 with FMA and F16C.
-    Avx2: fma true, bytes 32;
+    Avx2: fma true, bytes 32, Ymm32, Ymm64;
     /// AVX-512 F, BW, CD, DQ and VL.
-    Avx512: fma true, bytes 64;
+    Avx512: fma true, bytes 64, Zmm32, Zmm64;
     /// Advanced SIMD of 64-bit ARM.
-    Neon: fma true, bytes 16;
+    Neon: fma true, bytes 16, Neon32, Neon64;
 }
 
 /// Work that is compiled for every instruction set. `run` must be `#[inline(always)]`.
@@ -175,7 +189,7 @@ macro_rules! isa_fn {
         #[allow(unused_parens)]
         $vis fn $name($($arg: $ty),*) $(-> $ret)? {
             #[inline(always)]
-            #[allow(clippy::too_many_arguments)]
+            #[allow(clippy::extra_unused_type_parameters, reason = "a body need not ask for its instruction set")]
             fn body<$isa: $crate::isa::Isa>($($arg: $ty),*) $(-> $ret)? $body
 
             #[cfg(target_arch = "x86_64")]

@@ -1,0 +1,158 @@
+//! The CPU as a device.
+
+use crate::exec::CpuExecutable;
+use crate::isa;
+use crate::memory::{Block, CpuMemory, memory};
+use crate::team::Team;
+use std::any::Any;
+use std::sync::Arc;
+use wootz_backend::{
+    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
+    Run,
+};
+use wootz_ir::{DType, Error, Result};
+use wootz_plan::{Capabilities, Plan};
+
+/// The host's cores, with all of its memory.
+pub struct CpuBackend {
+    info: DeviceInfo,
+    pool: Arc<Pool<Block>>,
+}
+
+impl CpuBackend {
+    /// The CPU with a pool bounded by the memory of the machine.
+    pub fn new() -> CpuBackend {
+        CpuBackend::with_limit(system_memory())
+    }
+
+    /// The CPU, allowed this many bytes.
+    pub fn with_limit(limit: usize) -> CpuBackend {
+        let facts = vec![
+            ("threads".into(), Team::global().size().to_string()),
+            ("instructions".into(), format!("{:?}", isa::level()).to_lowercase()),
+        ];
+        let info = DeviceInfo {
+            name: "cpu".into(),
+            description: processor_name(),
+            kind: DeviceKind::Cpu,
+            facts,
+            memory_limit: limit,
+            buffer_limit: limit,
+        };
+        let limits = PoolLimits { live: limit, cached: limit / 4, blocks: 512 };
+        CpuBackend { info, pool: Arc::new(Pool::new(limits)) }
+    }
+
+    pub(crate) fn reserve(&self, bytes: usize, op: &str) -> Result<CpuMemory> {
+        CpuMemory::pooled(&self.pool, bytes).ok_or_else(|| Error::OutOfMemory {
+            device: self.info.name.clone(),
+            op: op.into(),
+            requested: bytes as u128,
+            live: self.pool.stats().live,
+            limit: self.info.memory_limit,
+        })
+    }
+
+    fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b CpuMemory> {
+        memory(buffer).ok_or_else(|| Error::Device {
+            device: self.info.name.clone(),
+            detail: "a buffer of another device was bound".into(),
+        })
+    }
+
+    fn check_range(&self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
+        if offset.checked_add(bytes).is_some_and(|end| end <= buffer.len()) {
+            return Ok(());
+        }
+        let detail = format!("{bytes} bytes at {offset} do not fit a buffer of {}", buffer.len());
+        Err(Error::Device { device: self.info.name.clone(), detail })
+    }
+}
+
+impl Default for CpuBackend {
+    fn default() -> CpuBackend {
+        CpuBackend::new()
+    }
+}
+
+impl Backend for CpuBackend {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { alignment: 64, ..Capabilities::ALL }
+    }
+
+    fn refuses(&self, _: DType) -> Option<&'static str> {
+        None
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Buffer> {
+        Ok(Buffer::new(self.reserve(bytes, "")?))
+    }
+
+    fn import(&self, memory: HostMemory) -> Result<Buffer> {
+        Ok(Buffer::new(CpuMemory::imported(memory)))
+    }
+
+    fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.check_range(buffer, offset, bytes.len())?;
+        let memory = self.own(buffer)?;
+        if !memory.is_writable() {
+            let detail = "imported memory belongs to someone else and is not written".into();
+            return Err(Error::Device { device: self.info.name.clone(), detail });
+        }
+        // SAFETY: the range was checked; the caller writes only buffers that no run is using.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start().add(offset), bytes.len()) };
+        Ok(())
+    }
+
+    fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        self.check_range(buffer, offset, bytes.len())?;
+        let memory = self.own(buffer)?;
+        // SAFETY: the range was checked.
+        unsafe { std::ptr::copy_nonoverlapping(memory.start().add(offset), bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
+        Ok(Arc::new(CpuExecutable::new(plan)))
+    }
+
+    fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
+        let executable = (&**executable as &dyn Any).downcast_ref::<CpuExecutable>().ok_or_else(|| {
+            let detail = "an executable of another device was submitted".into();
+            Error::Device { device: self.info.name.clone(), detail }
+        })?;
+        executable.run(self, run).map(Fence::done)
+    }
+
+    fn memory(&self) -> MemoryStats {
+        self.pool.stats()
+    }
+
+    fn trim(&self) {
+        self.pool.trim();
+    }
+}
+
+/// Bytes of memory in the machine.
+fn system_memory() -> usize {
+    #[cfg(unix)]
+    {
+        // SAFETY: sysconf reads a number.
+        let (pages, size) =
+            unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+        if pages > 0 && size > 0 {
+            return (pages as usize).saturating_mul(size as usize);
+        }
+    }
+    16 << 30
+}
+
+fn processor_name() -> String {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_string(), |(_, name)| name.trim().to_string())
+}

@@ -1,0 +1,260 @@
+//! Running plans: each step is tapes for its inputs and its epilogue, and a kernel between them.
+//!
+//! A whole plan is one region of the thread team. Workers walk the steps together, split each step's points between
+//! them, and meet at a barrier only where the plan says that a step depends on an earlier one.
+
+mod access;
+mod loops;
+mod tape;
+mod workspace;
+
+mod arg_reduce;
+mod attention;
+mod gather;
+mod map;
+mod matmul;
+mod quant;
+mod reduce;
+mod rope;
+mod rows;
+mod scatter;
+mod sort;
+mod wkv7;
+
+use crate::backend::CpuBackend;
+use crate::team::{SyncPtr, Team, Worker};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tape::{Binding, Tape};
+use wootz_backend::{Buffer, Executable, Run};
+use wootz_ir::{Error, Fault, Result};
+use wootz_plan::{Kernel, Place, Plan, Step};
+use workspace::{Workspace, with_workspace};
+
+/// A plan compiled for the CPU.
+pub(crate) struct CpuExecutable {
+    plan: Arc<Plan>,
+    steps: Vec<Compiled>,
+    /// Bytes of working memory that kernels share between workers.
+    shared: usize,
+    /// Whether the work is worth waking the team.
+    parallel: bool,
+}
+
+/// A step with its code compiled.
+struct Compiled {
+    inputs: Vec<Tape>,
+    epilogue: Tape,
+    /// Reductions over columns read their input in another order.
+    columns: bool,
+    /// Whether workers must have finished all earlier steps: the plan says so, or both use the shared memory.
+    barrier: bool,
+}
+
+/// Everything a kernel sees: the step, its code, and this worker's part in it.
+pub(crate) struct Task<'a> {
+    step: &'a Step,
+    inputs: &'a [Tape],
+    epilogue: &'a Tape,
+    columns: bool,
+    run: &'a Binding<'a>,
+    worker: &'a Worker<'a>,
+    shared: SyncPtr<u8>,
+}
+
+/// Elementary operations below which one thread is faster than two.
+const PARALLEL_WORK: usize = 1 << 15;
+
+impl CpuExecutable {
+    pub fn new(plan: Arc<Plan>) -> CpuExecutable {
+        let workers = Team::global().size();
+        let mut steps: Vec<Compiled> = plan.steps.iter().map(Compiled::new).collect();
+        let shared: Vec<usize> = plan.steps.iter().map(|step| shared_bytes(step, workers)).collect();
+        let mut shared_in_use = false;
+        for (compiled, &bytes) in steps.iter_mut().zip(&shared) {
+            compiled.barrier |= bytes > 0 && shared_in_use;
+            shared_in_use = bytes > 0 || (shared_in_use && !compiled.barrier);
+        }
+        let shared = shared.into_iter().max().unwrap_or(0);
+        let parallel = workers > 1 && plan.steps.iter().map(work).sum::<usize>() > PARALLEL_WORK;
+        CpuExecutable { plan, steps, shared, parallel }
+    }
+
+    /// Runs the plan to its end.
+    pub fn run(&self, backend: &CpuBackend, run: Run<'_>) -> Result<Vec<Buffer>> {
+        let plan = &*self.plan;
+        if run.leaves.len() != plan.leaves || run.params.len() != plan.params.len() {
+            let detail = format!(
+                "a plan with {} leaves and {} parameters was given {} and {}",
+                plan.leaves,
+                plan.params.len(),
+                run.leaves.len(),
+                run.params.len()
+            );
+            return Err(Error::Device { device: "cpu".into(), detail });
+        }
+        let mut results = Vec::with_capacity(plan.results.len());
+        for &bytes in &plan.results {
+            results.push(Buffer::new(backend.reserve(bytes, "a result")?));
+        }
+        let own = plan.scratch.next_multiple_of(64) + self.shared;
+        let scratch = if own > 0 { Some(backend.reserve(own, "scratch")?) } else { None };
+        let base = scratch.as_ref().map_or(std::ptr::null_mut(), |m| m.start());
+        let mut pointers: SmallVec<[*mut u8; 16]> = SmallVec::with_capacity(plan.buffers.len());
+        for buffer in &plan.buffers {
+            pointers.push(match buffer.place {
+                Place::Leaf(i) => bound(&run.leaves[i], buffer.bytes)?,
+                Place::Result(i) => bound(&results[i], buffer.bytes)?,
+                Place::Scratch(offset) => base.wrapping_add(offset),
+            });
+        }
+        let binding = Binding { pointers: &pointers, params: run.params };
+        let shared = SyncPtr::new(base.wrapping_add(plan.scratch.next_multiple_of(64)));
+        let fault = AtomicU64::new(0);
+        let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault);
+        if self.parallel {
+            Team::global().run(&walk)
+        } else {
+            walk(&Worker::solo())
+        }
+        match fault.into_inner() {
+            0 => Ok(results),
+            code => Err(self.describe(code)),
+        }
+    }
+
+    fn walk(&self, run: &Binding<'_>, worker: &Worker<'_>, shared: SyncPtr<u8>, fault: &AtomicU64) {
+        with_workspace(|workspace| {
+            for (i, (step, compiled)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
+                if compiled.barrier {
+                    worker.barrier();
+                }
+                workspace.reset();
+                let task = Task {
+                    step,
+                    inputs: &compiled.inputs,
+                    epilogue: &compiled.epilogue,
+                    columns: compiled.columns,
+                    run,
+                    worker,
+                    shared,
+                };
+                task.execute(workspace);
+                if let Some(found) = loops::take_fault() {
+                    let code = (i as u64 + 1) << 32 | found as u64;
+                    let _ = fault.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+                }
+            }
+        });
+    }
+
+    fn describe(&self, code: u64) -> Error {
+        let step = &self.plan.steps[(code >> 32) as usize - 1];
+        Error::Fault {
+            op: step.label.clone(),
+            fault: Fault::from_code(code as u32).expect("codes come from faults"),
+            shape: step.shape.clone(),
+            dtype: step.dtype,
+            device: "cpu".into(),
+        }
+    }
+}
+
+impl Executable for CpuExecutable {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// The first byte of a buffer that is at least as large as the plan says.
+fn bound(buffer: &Buffer, bytes: usize) -> Result<*mut u8> {
+    let memory = crate::memory::memory(buffer).ok_or_else(|| Error::Device {
+        device: "cpu".into(),
+        detail: "a leaf is on another device".into(),
+    })?;
+    if buffer.len() < bytes {
+        let detail = format!("a leaf of {} bytes where the plan needs {bytes}", buffer.len());
+        return Err(Error::Device { device: "cpu".into(), detail });
+    }
+    Ok(memory.start())
+}
+
+impl Compiled {
+    fn new(step: &Step) -> Compiled {
+        let by_columns = match step.kernel {
+            Kernel::Reduce { inner, .. } => reduce::by_columns(&step.inputs[0], inner),
+            _ => None,
+        };
+        let columns = by_columns.is_some();
+        let inputs = match by_columns {
+            Some(input) => vec![Tape::new(&input, &[])],
+            None => step.inputs.iter().map(|input| Tape::new(input, &[])).collect(),
+        };
+        Compiled { inputs, epilogue: Tape::new(&step.epilogue, &step.stores), columns, barrier: step.barrier }
+    }
+}
+
+/// Shared working memory of a step.
+fn shared_bytes(step: &Step, workers: usize) -> usize {
+    match &step.kernel {
+        Kernel::Matmul { .. } => matmul::shared_bytes(step, workers),
+        Kernel::Reduce { .. } => reduce::shared_bytes(step, workers),
+        Kernel::Attention(_) => attention::shared_bytes(step, workers),
+        Kernel::QuantMatmul { format } => quant::shared_bytes(step, *format),
+        Kernel::Map
+        | Kernel::ArgReduce(_)
+        | Kernel::Scan(_)
+        | Kernel::Sort { .. }
+        | Kernel::ArgSort { .. }
+        | Kernel::Softmax { .. }
+        | Kernel::RmsNorm { .. }
+        | Kernel::LayerNorm { .. }
+        | Kernel::Rope(_)
+        | Kernel::Gather { .. }
+        | Kernel::Scatter { .. }
+        | Kernel::WriteAt { .. }
+        | Kernel::QuantGather { .. }
+        | Kernel::Wkv7 => 0,
+    }
+}
+
+/// A rough count of elementary operations.
+fn work(step: &Step) -> usize {
+    let fused = |f: &wootz_plan::Fused| f.shape.count() * (f.program.cost() + 1);
+    let around: usize = step.inputs.iter().chain([&step.epilogue]).map(fused).sum();
+    match step.kernel {
+        Kernel::Matmul { batch, m, n, k } => around + batch * m * n * k / 4,
+        Kernel::QuantMatmul { .. } => around + step.input_shapes[0].count() * step.input_shapes[1][0] / 4,
+        Kernel::Attention(_) => around + step.shape.count() * step.input_shapes[1][2] / 2,
+        Kernel::Softmax { .. } | Kernel::Sort { .. } | Kernel::ArgSort { .. } => around * 8,
+        _ => around,
+    }
+}
+
+impl Task<'_> {
+    fn execute(&self, workspace: &mut Workspace) {
+        match &self.step.kernel {
+            Kernel::Map => map::run(self, workspace),
+            Kernel::Reduce { op, inner } => reduce::run(self, workspace, *op, *inner),
+            Kernel::ArgReduce(op) => arg_reduce::run(self, workspace, *op),
+            Kernel::Scan(op) => rows::scan(self, workspace, *op),
+            Kernel::Sort { descending, limit } => sort::values(self, workspace, *descending, *limit),
+            Kernel::ArgSort { descending, limit } => sort::positions(self, workspace, *descending, *limit),
+            Kernel::Softmax { log } => rows::softmax(self, workspace, *log),
+            Kernel::RmsNorm { eps } => rows::rms_norm(self, workspace, eps.get()),
+            Kernel::LayerNorm { eps } => rows::layer_norm(self, workspace, eps.get()),
+            Kernel::Rope(style) => rope::run(self, workspace, *style),
+            Kernel::Matmul { batch, m, n, k } => {
+                matmul::run(self, workspace, matmul::Problem { batch: *batch, m: *m, n: *n, k: *k });
+            }
+            Kernel::Attention(spec) => attention::run(self, workspace, spec),
+            Kernel::Gather { axis } => gather::run(self, workspace, *axis as usize),
+            Kernel::Scatter { axis, mode } => scatter::scatter(self, workspace, *axis as usize, *mode),
+            Kernel::WriteAt { axis } => scatter::write_at(self, workspace, *axis as usize),
+            Kernel::QuantMatmul { format } => quant::matmul(self, workspace, *format),
+            Kernel::QuantGather { format } => quant::gather(self, workspace, *format),
+            Kernel::Wkv7 => wkv7::run(self, workspace),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Quantised products and look-ups: weights stay as they are in the file.
+
+use super::Task;
+use super::gather::resolve;
+use super::workspace::Workspace;
+use crate::quant::{ActLayout, Acts, Output, Weights, matmul_rows};
+use wootz_blocks::{BlockFormat, dequantize};
+use wootz_plan::{Source, Step};
+
+/// Weight rows that one worker takes at least.
+const GRAIN: usize = 16;
+
+/// Whether results can be written where they stay.
+fn is_direct(step: &Step) -> bool {
+    step.epilogue.program.is_identity()
+        && step.stores[0].dtype == wootz_ir::DType::F32
+        && step.stores[0].layout.is_contiguous()
+}
+
+/// Activations coded for all workers, and results that an epilogue has yet to finish.
+pub fn shared_bytes(step: &Step, format: BlockFormat) -> usize {
+    let (x, weights) = (&step.input_shapes[0], &step.input_shapes[1]);
+    let columns = weights[1] / format.block_bytes() * format.block_len();
+    let rows = x.count().checked_div(columns).unwrap_or(0);
+    let coded = match ActLayout::new(columns) {
+        Some(layout) if Weights::supports(format) => rows * layout.words() * 4,
+        _ => rows * columns * 4,
+    };
+    let results = if is_direct(step) { 0 } else { rows * weights[0] * 4 };
+    coded.next_multiple_of(64) + results
+}
+
+/// The bytes of a plain operand.
+fn bytes<'a>(task: &'a Task<'_>, slot: usize) -> &'a [u8] {
+    let load = task.step.inputs[slot].plain().expect("weights are plain");
+    let Source::Buffer(buffer) = load.source else { unreachable!("weights are in memory") };
+    let start = task.run.pointers[buffer as usize].cast_const();
+    assert!(load.layout.is_contiguous(), "weights lie in row-major order");
+    // SAFETY: the plan keeps the operand inside its buffer, and nobody writes weights.
+    unsafe { std::slice::from_raw_parts(start.add(load.layout.offset), load.layout.shape.count()) }
+}
+
+/// Where this product's activations and unfinished results are.
+struct Product<'a> {
+    task: &'a Task<'a>,
+    format: BlockFormat,
+    rows: usize,
+    columns: usize,
+    width: usize,
+    shared: *mut u8,
+    coded_bytes: usize,
+}
+
+pub fn matmul(task: &Task<'_>, workspace: &mut Workspace, format: BlockFormat) {
+    let weights = &task.step.input_shapes[1];
+    let columns = weights[1] / format.block_bytes() * format.block_len();
+    let rows = task.step.input_shapes[0].count().checked_div(columns).unwrap_or(0);
+    if rows * weights[0] == 0 {
+        return;
+    }
+    let layout = ActLayout::new(columns).filter(|_| Weights::supports(format));
+    let coded_bytes = layout.map_or(rows * columns * 4, |l| rows * l.words() * 4).next_multiple_of(64);
+    let shared = task.shared.get();
+    let product = Product { task, format, rows, columns, width: weights[0], shared, coded_bytes };
+    match layout {
+        Some(layout) => product.by_integers(workspace, layout),
+        None => product.by_floats(workspace),
+    }
+}
+
+impl Product<'_> {
+    /// Where results go: into the store, or into shared memory until the epilogue has seen them.
+    fn output(&self) -> *mut f32 {
+        if is_direct(self.task.step) {
+            // SAFETY: the run binds the plan's buffers.
+            let start = unsafe { self.task.epilogue.store_in_memory(self.task.run) };
+            return start.expect("a direct step stores in memory").cast();
+        }
+        self.shared.wrapping_add(self.coded_bytes).cast()
+    }
+
+    /// Runs the epilogue over this worker's columns of every row.
+    fn finish(&self, workspace: &mut Workspace, own: std::ops::Range<usize>, output: *mut f32) {
+        if is_direct(self.task.step) {
+            return;
+        }
+        let tape = self.task.epilogue;
+        // SAFETY: this worker has just computed these results, and finishes no others.
+        unsafe {
+            let mut frame = tape.begin(self.task.run, workspace, own.len());
+            for row in 0..self.rows {
+                let points = row * self.width + own.start..row * self.width + own.end;
+                let from = output.add(points.start).cast_const().cast();
+                tape.store(self.task.run, &mut frame, points, from);
+            }
+        }
+    }
+
+    /// 8-bit activations, integer dot products.
+    fn by_integers(&self, workspace: &mut Workspace, layout: ActLayout) {
+        let task = self.task;
+        let words = layout.words();
+        let codes: *mut u32 = self.shared.cast();
+        let row_values = workspace.slice::<f32>(self.columns);
+        // SAFETY: workers code disjoint rows; the barrier stands between coding and reading.
+        unsafe {
+            let tape = &task.inputs[0];
+            let mut frame = tape.begin(task.run, workspace, self.columns);
+            for row in task.worker.split(self.rows, 1) {
+                let points = row * self.columns..(row + 1) * self.columns;
+                tape.load(task.run, &mut frame, points, row_values.as_mut_ptr().cast());
+                let record = std::slice::from_raw_parts_mut(codes.add(row * words), words);
+                layout.quantize_row(row_values, record);
+            }
+            task.worker.barrier();
+            let records = std::slice::from_raw_parts(codes, self.rows * words);
+            let acts = Acts::new(layout, records).expect("whole records were made");
+            let weights = Weights::new(self.format, bytes(task, 1), self.width, self.columns)
+                .expect("the node was built with whole rows of a format that has a kernel");
+            let own = task.worker.split(self.width, GRAIN);
+            let output = self.output();
+            if !own.is_empty() {
+                matmul_rows(&weights, &acts, own.clone(), Output::new(output, self.width));
+                self.finish(workspace, own, output);
+            }
+        }
+    }
+
+    /// Rows turned into floats one by one, for formats without an integer product.
+    fn by_floats(&self, workspace: &mut Workspace) {
+        let task = self.task;
+        let x: *mut f32 = self.shared.cast();
+        // SAFETY: as in `by_integers`.
+        unsafe {
+            let tape = &task.inputs[0];
+            let mut frame = tape.begin(task.run, workspace, self.columns);
+            for row in task.worker.split(self.rows, 1) {
+                let points = row * self.columns..(row + 1) * self.columns;
+                tape.load(task.run, &mut frame, points, x.add(row * self.columns).cast());
+            }
+            task.worker.barrier();
+            let own = task.worker.split(self.width, GRAIN);
+            let output = self.output();
+            let weights = bytes(task, 1);
+            let row_bytes = weights.len() / self.width;
+            let values = workspace.slice::<f32>(self.columns);
+            for column in own.clone() {
+                dequantize(self.format, &weights[column * row_bytes..][..row_bytes], values)
+                    .expect("whole blocks, as the node was built");
+                for row in 0..self.rows {
+                    let x = std::slice::from_raw_parts(x.add(row * self.columns), self.columns);
+                    *output.add(row * self.width + column) = dot(x, values);
+                }
+            }
+            if !own.is_empty() {
+                self.finish(workspace, own, output);
+            }
+        }
+    }
+}
+
+crate::isa_fn! {
+    /// An inner product with sixteen running sums.
+    pub fn dot<I>(x: &[f32], y: &[f32]) -> f32 {
+        let mut sums = [0.0f32; 16];
+        let (x_chunks, y_chunks) = (x.chunks_exact(16), y.chunks_exact(16));
+        let tail: f32 = x_chunks.remainder().iter().zip(y_chunks.remainder()).map(|(a, b)| a * b).sum();
+        for (a, b) in x_chunks.zip(y_chunks) {
+            for l in 0..16 {
+                sums[l] = I::mul_add(a[l], b[l], sums[l]);
+            }
+        }
+        sums.iter().sum::<f32>() + tail
+    }
+}
+
+pub fn gather(task: &Task<'_>, workspace: &mut Workspace, format: BlockFormat) {
+    let weights = &task.step.input_shapes[0];
+    let columns = weights[1] / format.block_bytes() * format.block_len();
+    let count = task.inputs[1].len;
+    let own = task.worker.split(count, 4);
+    if own.is_empty() || columns == 0 {
+        return;
+    }
+    let data = bytes(task, 0);
+    let row_bytes = weights[1];
+    let values = workspace.slice::<f32>(columns);
+    let index = workspace.slice::<i64>(1);
+    // SAFETY: points exist, buffers are as long as the ranges, and workers take disjoint rows.
+    unsafe {
+        let tape = &task.inputs[1];
+        let mut frame = tape.begin(task.run, workspace, 1);
+        let mut finish = task.epilogue.begin(task.run, workspace, columns);
+        for i in own {
+            tape.load(task.run, &mut frame, i..i + 1, index.as_mut_ptr().cast());
+            let row = resolve(index[0], weights[0]);
+            if let Some(coded) = data.get(row * row_bytes..(row + 1) * row_bytes) {
+                dequantize(format, coded, values).expect("whole blocks, as the node was built");
+            }
+            let points = i * columns..(i + 1) * columns;
+            task.epilogue.store(task.run, &mut finish, points, values.as_ptr().cast());
+        }
+    }
+}

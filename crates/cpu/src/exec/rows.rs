@@ -1,0 +1,134 @@
+//! Kernels that take one row at a time: softmax, norms, scans.
+
+use super::Task;
+use super::workspace::Workspace;
+use crate::math::Elementary;
+use crate::rows::{self, Affine, RowIo};
+use wootz_ir::ScalarType;
+use wootz_ir::op::ScanOp;
+
+/// Runs `f` on each row of the first input, in place, and hands it to the epilogue.
+fn each_row<T: bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, mut f: impl FnMut(&mut [T])) {
+    let width = task.step.shape.last().copied().unwrap_or(1);
+    let total = task.step.shape.count();
+    if total == 0 {
+        return;
+    }
+    let own = task.worker.split(total / width, 1024usize.div_ceil(width));
+    if own.is_empty() {
+        return;
+    }
+    let row = workspace.slice::<T>(width);
+    let tape = &task.inputs[0];
+    // SAFETY: the points exist, the row is as long as the range, and workers take disjoint rows.
+    unsafe {
+        let mut frame = tape.begin(task.run, workspace, width);
+        let mut finish = task.epilogue.begin(task.run, workspace, width);
+        let direct = task.epilogue.store_in_memory(task.run);
+        for index in own {
+            let points = index * width..(index + 1) * width;
+            match direct {
+                // The result's own memory is the row: computed where it stays.
+                Some(start) => {
+                    let place = start.cast::<T>().add(points.start);
+                    tape.load(task.run, &mut frame, points, place.cast());
+                    f(std::slice::from_raw_parts_mut(place, width));
+                }
+                None => {
+                    tape.load(task.run, &mut frame, points.clone(), row.as_mut_ptr().cast());
+                    f(row);
+                    task.epilogue.store(task.run, &mut finish, points, row.as_ptr().cast());
+                }
+            }
+        }
+    }
+}
+
+/// A parameter vector as values.
+fn parameter<T: bytemuck::Pod>(
+    task: &Task<'_>,
+    workspace: &mut Workspace,
+    slot: usize,
+) -> Option<&'static mut [T]> {
+    let tape = task.inputs.get(slot)?;
+    let values = workspace.slice::<T>(tape.len);
+    // SAFETY: the points exist, and the slice is as long.
+    unsafe {
+        let mut frame = tape.begin(task.run, workspace, tape.len);
+        tape.load(task.run, &mut frame, 0..tape.len, values.as_mut_ptr().cast());
+    }
+    Some(values)
+}
+
+macro_rules! by_float {
+    ($task:expr, $f:ident::<_>($($arg:expr),*)) => {
+        match $task.inputs[0].result_type {
+            ScalarType::F64 => $f::<f64>($($arg),*),
+            _ => $f::<f32>($($arg),*),
+        }
+    };
+}
+
+pub fn softmax(task: &Task<'_>, workspace: &mut Workspace, log: bool) {
+    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, log: bool) {
+        let kernel = if log { rows::log_softmax::<T> } else { rows::softmax::<T> };
+        each_row::<T>(task, workspace, |row| kernel(RowIo::in_place(row)));
+    }
+    by_float!(task, typed::<_>(task, workspace, log));
+}
+
+pub fn rms_norm(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
+    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
+        let weight = parameter::<T>(task, workspace, 1);
+        let affine = Affine { weight: weight.as_deref(), bias: None };
+        each_row::<T>(task, workspace, |row| rows::rms_norm(RowIo::in_place(row), affine, eps));
+    }
+    by_float!(task, typed::<_>(task, workspace, eps));
+}
+
+pub fn layer_norm(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
+    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
+        let (weight, bias) = (parameter::<T>(task, workspace, 1), parameter::<T>(task, workspace, 2));
+        let affine = Affine { weight: weight.as_deref(), bias: bias.as_deref() };
+        each_row::<T>(task, workspace, |row| rows::layer_norm(RowIo::in_place(row), affine, eps));
+    }
+    by_float!(task, typed::<_>(task, workspace, eps));
+}
+
+pub fn scan(task: &Task<'_>, workspace: &mut Workspace, op: ScanOp) {
+    macro_rules! typed {
+        ($t:ty, $add:expr, $mul:expr) => {
+            each_row::<$t>(task, workspace, |row| {
+                for i in 1..row.len() {
+                    row[i] = match op {
+                        ScanOp::Sum => $add(row[i - 1], row[i]),
+                        ScanOp::Prod => $mul(row[i - 1], row[i]),
+                    };
+                }
+            })
+        };
+    }
+    match task.inputs[0].result_type {
+        ScalarType::F32 => running_f32(task, workspace, op),
+        ScalarType::F64 => typed!(f64, |a: f64, b: f64| a + b, |a: f64, b: f64| a * b),
+        ScalarType::U64 => typed!(u64, u64::wrapping_add, u64::wrapping_mul),
+        ScalarType::I64 => typed!(i64, i64::wrapping_add, i64::wrapping_mul),
+        ScalarType::Bool | ScalarType::I32 | ScalarType::U32 => {
+            unreachable!("scans accumulate in 64-bit integers or floats")
+        }
+    }
+}
+
+/// The running value is kept in f64, so that a long sum of f32 loses nothing on the way.
+fn running_f32(task: &Task<'_>, workspace: &mut Workspace, op: ScanOp) {
+    each_row::<f32>(task, workspace, |row| {
+        let mut running = if op == ScanOp::Sum { 0.0f64 } else { 1.0 };
+        for x in row.iter_mut() {
+            match op {
+                ScanOp::Sum => running += *x as f64,
+                ScanOp::Prod => running *= *x as f64,
+            }
+            *x = running as f32;
+        }
+    });
+}

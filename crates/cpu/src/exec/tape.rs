@@ -1,0 +1,465 @@
+//! Tapes: fused code compiled to a list of block loops, and run over ranges of an iteration space.
+//!
+//! A block is up to [`BLOCK`] consecutive points. Each value of the program has a slot; a slot is a register (a block in
+//! the worker's workspace) or, for loads that lie in memory as the loops want them, a pointer straight into the buffer.
+//! Registers are shared by liveness, so that a long chain stays in the first-level cache.
+
+use super::access::{self, ReadRun, WriteRun, reader, writer};
+use super::loops::{self, Loop1, Loop2, Loop3};
+use super::workspace::Workspace;
+use smallvec::SmallVec;
+use std::ops::Range;
+use wootz_ir::scalar::Instr;
+use wootz_ir::{Layout, Number, ScalarType};
+use wootz_plan::{BufferId, Fused, Source, Store};
+
+/// Points per block: four KiB of f32.
+pub const BLOCK: usize = 1024;
+/// Bytes of a register: a block of the widest type.
+const REGISTER: usize = BLOCK * 8;
+
+type Slot = u16;
+
+enum Code {
+    One(Loop1, Slot, Slot),
+    Two(Loop2, Slot, Slot, Slot),
+    Three(Loop3, Slot, Slot, Slot, Slot),
+}
+
+/// How a slot gets its value at the start of a block.
+enum Fill {
+    /// Points into a buffer, `offset` elements from its start.
+    Direct { buffer: BufferId, offset: usize, size: usize },
+    /// Points at the kernel's values for this block.
+    Kernel,
+    /// Copied into a register, run by run.
+    Strided { buffer: BufferId, layout: Layout, size: usize, wide: usize, read: ReadRun, register: u16 },
+    /// Computed from the position.
+    Iota { layout: Layout, register: u16 },
+}
+
+/// Values that are the same at every point, written once per worker.
+enum Uniform {
+    Literal(Number, ScalarType),
+    Param(u16, ScalarType),
+    Load { buffer: BufferId, offset: usize, size: usize, read: ReadRun },
+}
+
+/// How a result leaves.
+struct Sink {
+    slot: Slot,
+    buffer: BufferId,
+    size: usize,
+    write: WriteRun,
+    layout: Layout,
+    /// The store is one contiguous run in the compute type itself: code writes straight into it.
+    direct: bool,
+    /// The slot is written by code, so that its pointer may be turned to the destination.
+    computed: bool,
+    /// Bytes of a value in the compute type.
+    wide: usize,
+}
+
+/// Compiled fused code.
+pub struct Tape {
+    /// Points in the iteration space.
+    pub len: usize,
+    /// The type of the first result.
+    pub result_type: ScalarType,
+    fills: Vec<(Slot, Fill)>,
+    uniforms: Vec<(u16, Uniform)>,
+    code: Vec<Code>,
+    /// For each slot: its register.
+    registers: Vec<u16>,
+    register_count: usize,
+    results: Vec<Slot>,
+    sinks: Vec<Sink>,
+    /// The first result is written by code, not passed on from a load or a constant.
+    result_computed: bool,
+    /// Bytes of one kernel value.
+    kernel_size: usize,
+    plain: Option<Plain>,
+}
+
+/// The whole input lies in memory in row-major order and in the compute type.
+#[derive(Clone, Copy)]
+struct Plain {
+    buffer: BufferId,
+    byte_offset: usize,
+}
+
+impl Tape {
+    /// Compiles code and the stores of its results (none for an input, whose value a kernel reads).
+    pub fn new(fused: &Fused, stores: &[Store]) -> Tape {
+        let program = &fused.program;
+        let mut tape = Tape {
+            len: fused.shape.count(),
+            result_type: program.results.first().map_or(ScalarType::F32, |_| program.result_type(0)),
+            fills: Vec::new(),
+            uniforms: Vec::new(),
+            code: Vec::new(),
+            registers: vec![u16::MAX; program.instrs.len()],
+            register_count: 0,
+            results: program.results.clone(),
+            sinks: Vec::new(),
+            result_computed: program
+                .results
+                .first()
+                .is_some_and(|&r| is_computed(&program.instrs[r as usize])),
+            kernel_size: kernel_size(fused),
+            plain: None,
+        };
+        tape.assign_registers(fused);
+        for (i, instr) in program.instrs.iter().enumerate() {
+            tape.add(i as Slot, instr, fused);
+        }
+        for (store, &slot) in stores.iter().zip(&program.results) {
+            tape.add_sink(store, slot, program);
+        }
+        if let (Some(_), [(_, Fill::Direct { buffer, offset, size })]) =
+            (fused.plain(), tape.fills.as_slice())
+        {
+            tape.plain = Some(Plain { buffer: *buffer, byte_offset: offset * size });
+        }
+        tape
+    }
+
+    /// Registers by liveness. Loads are all filled before any code runs, and uniform values once for all blocks, so both
+    /// have registers from the start; a uniform keeps its own for good. A result never shares a register with its own
+    /// arguments: loops assume no overlap.
+    fn assign_registers(&mut self, fused: &Fused) {
+        let instrs = &fused.program.instrs;
+        let mut last_use = vec![0usize; instrs.len()];
+        for (i, instr) in instrs.iter().enumerate() {
+            instr.arguments().for_each(|a| last_use[a as usize] = i);
+        }
+        for &r in &fused.program.results {
+            last_use[r as usize] = usize::MAX;
+        }
+        for (i, _) in instrs.iter().enumerate().filter(|(_, instr)| !is_computed(instr)) {
+            self.registers[i] = self.fresh_register();
+        }
+        let mut free: Vec<u16> = Vec::new();
+        for (i, instr) in instrs.iter().enumerate().filter(|(_, instr)| is_computed(instr)) {
+            self.registers[i] = free.pop().unwrap_or_else(|| self.fresh_register());
+            let mut seen: SmallVec<[u16; 3]> = SmallVec::new();
+            for a in instr.arguments() {
+                let ends = last_use[a as usize] == i && !is_uniform(&instrs[a as usize], fused);
+                if ends && !seen.contains(&a) {
+                    seen.push(a);
+                    free.push(self.registers[a as usize]);
+                }
+            }
+        }
+    }
+
+    fn fresh_register(&mut self) -> u16 {
+        self.register_count += 1;
+        self.register_count as u16 - 1
+    }
+
+    fn add(&mut self, slot: Slot, instr: &Instr, fused: &Fused) {
+        let undefined = "the op table defines functions only on types that have them";
+        match *instr {
+            Instr::Load(index, _) => self.add_load(slot, &fused.loads[index as usize]),
+            Instr::Param(index, t) => self.add_uniform(slot, Uniform::Param(index, t)),
+            Instr::Literal(value, t) => self.add_uniform(slot, Uniform::Literal(value, t)),
+            Instr::Unary(f, t, a) => self.code.push(Code::One(loops::unary(f, t).expect(undefined), a, slot)),
+            Instr::Binary(f, t, a, b) => {
+                self.code.push(Code::Two(loops::binary(f, t).expect(undefined), a, b, slot));
+            }
+            Instr::Fma(t, a, b, c) => {
+                self.code.push(Code::Three(loops::fma(t).expect(undefined), a, b, c, slot));
+            }
+            Instr::Select(t, c, a, b) => self.code.push(Code::Three(loops::select(t), c, a, b, slot)),
+            Instr::Convert(from, to, a) => {
+                self.code.push(Code::One(loops::convert(from, to).expect(undefined), a, slot));
+            }
+            Instr::Narrow(dtype, a) => {
+                self.code.push(Code::One(loops::narrow(dtype).expect(undefined), a, slot));
+            }
+        }
+    }
+
+    fn add_uniform(&mut self, slot: Slot, uniform: Uniform) {
+        self.uniforms.push((self.registers[slot as usize], uniform));
+    }
+
+    fn add_load(&mut self, slot: Slot, load: &wootz_plan::Load) {
+        let register = self.registers[slot as usize];
+        let size = load.dtype.size();
+        let stored_as_computed = load.dtype.compute().dtype() == load.dtype;
+        let layout = load.layout.clone();
+        let fill = match load.source {
+            Source::Kernel => Fill::Kernel,
+            Source::Iota => Fill::Iota { layout, register },
+            Source::Buffer(buffer) if is_broadcast(&layout) => {
+                let read = reader(load.dtype);
+                return self.add_uniform(slot, Uniform::Load { buffer, offset: layout.offset, size, read });
+            }
+            Source::Buffer(buffer) if stored_as_computed && layout.is_contiguous() => {
+                Fill::Direct { buffer, offset: layout.offset, size }
+            }
+            Source::Buffer(buffer) => {
+                let wide = load.dtype.compute().dtype().size();
+                Fill::Strided { buffer, layout, size, wide, read: reader(load.dtype), register }
+            }
+        };
+        self.fills.push((slot, fill));
+    }
+
+    fn add_sink(&mut self, store: &Store, slot: Slot, program: &wootz_ir::scalar::Program) {
+        let computed = is_computed(&program.instrs[slot as usize]);
+        let exact = store.dtype.compute().dtype() == store.dtype;
+        self.sinks.push(Sink {
+            slot,
+            buffer: store.buffer,
+            size: store.dtype.size(),
+            write: writer(store.dtype),
+            direct: exact && store.layout.is_contiguous(),
+            computed,
+            layout: store.layout.clone(),
+            wide: store.dtype.compute().dtype().size(),
+        });
+    }
+
+    /// Bytes of workspace that a worker needs to run the tape.
+    pub fn workspace(&self) -> usize {
+        self.register_count * REGISTER
+    }
+
+    /// Whether the whole value lies in memory as it is: then where.
+    ///
+    /// # Safety
+    /// `run` binds the buffers of the plan, each as large as the plan says.
+    pub unsafe fn in_memory(&self, run: &Binding<'_>) -> Option<*const u8> {
+        // SAFETY: the offset lies inside the buffer.
+        self.plain.map(|p| unsafe { run.pointers[p.buffer as usize].add(p.byte_offset).cast_const() })
+    }
+
+    /// Whether results can be written straight into their store: then where it starts.
+    ///
+    /// # Safety
+    /// As for [`Tape::in_memory`].
+    pub unsafe fn store_in_memory(&self, run: &Binding<'_>) -> Option<*mut u8> {
+        let [sink] = self.sinks.as_slice() else { return None };
+        let passes = self.code.is_empty() && matches!(self.fills.as_slice(), [(_, Fill::Kernel)]);
+        // SAFETY: the offset lies inside the buffer.
+        (passes && sink.direct).then(|| unsafe { sink.at(run, 0) })
+    }
+
+    /// A worker's state for running the tape: slots that are registers point to the workspace.
+    ///
+    /// # Safety
+    /// `run` binds the buffers of the plan; nobody else uses `workspace` while the frame lives.
+    pub unsafe fn begin(&self, run: &Binding<'_>, workspace: &mut Workspace, points: usize) -> Frame {
+        let base = workspace.reserve(self.workspace());
+        // SAFETY: the workspace has room for all registers.
+        let slots = self.registers.iter().map(|&r| unsafe { base.add(r as usize * REGISTER) }).collect();
+        let n = points.min(BLOCK);
+        for (register, uniform) in &self.uniforms {
+            // SAFETY: as above; the uniform load reads one element inside its buffer.
+            unsafe {
+                let register = base.add(*register as usize * REGISTER);
+                match uniform {
+                    Uniform::Literal(value, t) => access::fill(*value, *t, register, n),
+                    Uniform::Param(i, t) => access::fill(run.params[*i as usize], *t, register, n),
+                    Uniform::Load { buffer, offset, size, read } => {
+                        read(run.pointers[*buffer as usize].add(offset * size), 0, register, n);
+                    }
+                }
+            }
+        }
+        Frame { slots, base }
+    }
+
+    /// Computes and stores the points of `range`. `kernel` points at the kernel's value for the first of them.
+    ///
+    /// # Safety
+    /// `frame` is from [`Tape::begin`] for the same run with at least as many points; the points exist; no other worker
+    /// stores any of them.
+    pub unsafe fn store(&self, run: &Binding<'_>, frame: &mut Frame, range: Range<usize>, kernel: *const u8) {
+        let kernel_size = self.kernel_size;
+        let first = range.start;
+        for start in range.clone().step_by(BLOCK) {
+            let n = BLOCK.min(range.end - start);
+            // SAFETY: blocks stay inside the range.
+            unsafe {
+                for sink in self.sinks.iter().filter(|s| s.direct && s.computed) {
+                    frame.slots[sink.slot as usize] = sink.at(run, start);
+                }
+                self.block(run, frame, start, n, kernel.wrapping_add((start - first) * kernel_size));
+                for sink in self.sinks.iter().filter(|s| !(s.direct && s.computed)) {
+                    sink.write(run, frame.slots[sink.slot as usize], start, n);
+                }
+            }
+        }
+    }
+
+    /// Computes the points of `range` into `out`, contiguous and in the compute type.
+    ///
+    /// # Safety
+    /// As for [`Tape::store`]; `out` has room for the range.
+    pub unsafe fn load(&self, run: &Binding<'_>, frame: &mut Frame, range: Range<usize>, out: *mut u8) {
+        let slot = self.results[0];
+        let size = self.result_type.dtype().size();
+        for start in range.clone().step_by(BLOCK) {
+            let n = BLOCK.min(range.end - start);
+            // SAFETY: blocks stay inside the range, and `out` has room for it.
+            unsafe {
+                let to = out.add((start - range.start) * size);
+                if self.result_computed {
+                    frame.slots[slot as usize] = to;
+                }
+                self.block(run, frame, start, n, std::ptr::null());
+                if !self.result_computed {
+                    std::ptr::copy_nonoverlapping(frame.slots[slot as usize], to, n * size);
+                }
+            }
+        }
+    }
+
+    /// Computes the points `start..start + n`, at most a block.
+    ///
+    /// # Safety
+    /// As for [`Tape::store`].
+    unsafe fn block(&self, run: &Binding<'_>, frame: &mut Frame, start: usize, n: usize, kernel: *const u8) {
+        for (slot, fill) in &self.fills {
+            // SAFETY: layouts stay inside their buffers for points that exist; a register holds a block.
+            unsafe {
+                match fill {
+                    Fill::Direct { buffer, offset, size } => {
+                        let at = (offset + start) * size;
+                        frame.slots[*slot as usize] = run.pointers[*buffer as usize].add(at);
+                    }
+                    Fill::Kernel => frame.slots[*slot as usize] = kernel.cast_mut(),
+                    Fill::Strided { buffer, layout, size, wide, read, register } => {
+                        let from = run.pointers[*buffer as usize].cast_const();
+                        let to = frame.base.add(*register as usize * REGISTER);
+                        for_each_run(layout, start, n, |done, position, stride, length| {
+                            read(from.add(position * size), stride, to.add(done * wide), length);
+                        });
+                    }
+                    Fill::Iota { layout, register } => {
+                        let to = frame.base.add(*register as usize * REGISTER);
+                        for_each_run(layout, start, n, |done, position, stride, length| {
+                            access::iota(position as i64, stride as i64, to.add(done * 8), length);
+                        });
+                    }
+                }
+            }
+        }
+        let at = |slot: Slot| frame.slots[slot as usize];
+        for code in &self.code {
+            // SAFETY: every slot points at `n` elements of its type; results and arguments do not overlap.
+            unsafe {
+                match *code {
+                    Code::One(f, a, d) => f(at(a), at(d), n),
+                    Code::Two(f, a, b, d) => f(at(a), at(b), at(d), n),
+                    Code::Three(f, a, b, c, d) => f(at(a), at(b), at(c), at(d), n),
+                }
+            }
+        }
+    }
+}
+
+impl Sink {
+    /// Where point `start` of a direct sink goes.
+    ///
+    /// # Safety
+    /// The point exists.
+    unsafe fn at(&self, run: &Binding<'_>, start: usize) -> *mut u8 {
+        // SAFETY: a contiguous store has its points in order.
+        unsafe { run.pointers[self.buffer as usize].add((self.layout.offset + start) * self.size) }
+    }
+
+    /// Writes a block of values to the points `start..start + n`.
+    ///
+    /// # Safety
+    /// The points exist, and `from` has `n` values.
+    unsafe fn write(&self, run: &Binding<'_>, from: *const u8, start: usize, n: usize) {
+        // SAFETY: the layout stays inside the buffer.
+        unsafe {
+            if self.direct {
+                return std::ptr::copy_nonoverlapping(from, self.at(run, start), n * self.size);
+            }
+            let to = run.pointers[self.buffer as usize];
+            for_each_run(&self.layout, start, n, |done, position, stride, length| {
+                (self.write)(from.add(done * self.wide), to.add(position * self.size), stride, length);
+            });
+        }
+    }
+}
+
+/// A worker's state while it runs a tape.
+pub struct Frame {
+    slots: SmallVec<[*mut u8; 16]>,
+    base: *mut u8,
+}
+
+/// The buffers and parameters of one run.
+pub struct Binding<'a> {
+    /// For each buffer of the plan: its first byte.
+    pub pointers: &'a [*mut u8],
+    /// Scalar parameters.
+    pub params: &'a [Number],
+}
+
+// SAFETY: the pointers stay valid for the run, and steps share them by the plan's rules: no two workers write the
+// same element, and barriers stand between steps that conflict.
+unsafe impl Sync for Binding<'_> {}
+
+fn is_computed(instr: &Instr) -> bool {
+    !matches!(instr, Instr::Load(..) | Instr::Param(..) | Instr::Literal(..))
+}
+
+fn kernel_size(fused: &Fused) -> usize {
+    let kernel = fused.loads.iter().find(|load| load.source == Source::Kernel);
+    kernel.map_or(0, |load| load.dtype.compute().dtype().size())
+}
+
+/// Whether every point reads the same element.
+fn is_broadcast(layout: &Layout) -> bool {
+    layout.shape.iter().zip(&layout.strides).all(|(&extent, &stride)| extent <= 1 || stride == 0)
+}
+
+fn is_uniform(instr: &Instr, fused: &Fused) -> bool {
+    match instr {
+        Instr::Param(..) | Instr::Literal(..) => true,
+        Instr::Load(i, _) => {
+            let load = &fused.loads[*i as usize];
+            matches!(load.source, Source::Buffer(_)) && is_broadcast(&load.layout)
+        }
+        _ => false,
+    }
+}
+
+/// Calls `f(points done, position, stride, length)` for each run of the innermost axis in `start..start + n`.
+#[inline]
+fn for_each_run(layout: &Layout, start: usize, n: usize, mut f: impl FnMut(usize, usize, isize, usize)) {
+    let rank = layout.shape.rank();
+    if rank == 0 {
+        return f(0, layout.offset, 0, n);
+    }
+    let mut coords = layout.shape.unravel(start);
+    let mut position = layout.position(&coords) as isize;
+    let (extent, stride) = (layout.shape[rank - 1], layout.strides[rank - 1]);
+    let mut done = 0;
+    while done < n {
+        let length = (extent - coords[rank - 1]).min(n - done);
+        f(done, position as usize, stride, length);
+        done += length;
+        // On to the next row: the innermost coordinate starts over and the next axes carry.
+        position -= coords[rank - 1] as isize * stride;
+        coords[rank - 1] = 0;
+        for axis in (0..rank - 1).rev() {
+            coords[axis] += 1;
+            position += layout.strides[axis];
+            if coords[axis] < layout.shape[axis] {
+                break;
+            }
+            position -= layout.shape[axis] as isize * layout.strides[axis];
+            coords[axis] = 0;
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Where a GEMM reads its operands from.
+//!
+//! Both operands look the same to the packing: *lanes* (rows of A, columns of B) by *depth* (K). A panel is
+//! some lanes wide and holds, for every step of depth, the numbers of its lanes side by side.
+
+use crate::isa::{Isa, Kernel, Real, dispatch, transpose_block, transpose_side};
+use half::{bf16, f16};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Fills panels of an operand. It is called from all workers at once.
+pub trait PackSource<T>: Sync {
+    /// Writes `out[d * width + l]` = element (`lanes.start + l`, `depth.start + d`). At most `width` lanes; what
+    /// is beyond them in `out` is left as it is.
+    fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]);
+
+    /// The operand as plain memory, if it is that: small and thin products then skip the packing.
+    fn strided(&self) -> Option<Strided<'_, T>> {
+        None
+    }
+}
+
+/// An operand in memory with any strides (in elements; negative and zero ones too).
+pub struct Strided<'a, T> {
+    pub(super) start: *const T,
+    pub(super) lane: isize,
+    pub(super) depth: isize,
+    memory: PhantomData<&'a [T]>,
+}
+
+impl<T> Clone for Strided<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Strided<'_, T> {}
+// SAFETY: it is a shared borrow of `[T]` in all but type.
+unsafe impl<T: Sync> Sync for Strided<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Send for Strided<'_, T> {}
+
+impl<'a, T> Strided<'a, T> {
+    /// The operand whose element (0, 0) is at `start`.
+    ///
+    /// # Safety
+    /// Every element of the product's operand must be readable for `'a`, and nobody may write it meanwhile.
+    pub const unsafe fn new(start: *const T, lane_stride: isize, depth_stride: isize) -> Self {
+        Strided { start, lane: lane_stride, depth: depth_stride, memory: PhantomData }
+    }
+
+    /// The address of an element.
+    #[inline(always)]
+    pub(super) fn at(&self, lane: usize, depth: usize) -> *const T {
+        self.start.wrapping_offset(lane as isize * self.lane + depth as isize * self.depth)
+    }
+
+    /// A row-major matrix as the left operand (lanes are rows).
+    pub fn left(matrix: &'a [T], columns: usize) -> Self {
+        Strided { start: matrix.as_ptr(), lane: columns as isize, depth: 1, memory: PhantomData }
+    }
+
+    /// A row-major matrix as the right operand (lanes are columns).
+    pub fn right(matrix: &'a [T], columns: usize) -> Self {
+        Strided { start: matrix.as_ptr(), lane: 1, depth: columns as isize, memory: PhantomData }
+    }
+}
+
+/// Types that an operand may be stored in, with T as the type of the product.
+pub trait LoadAs<T>: Copy + Sync {
+    /// Whether this is T itself.
+    const PLAIN: bool;
+    /// Widens one number.
+    fn load_as(self) -> T;
+}
+macro_rules! load_as {
+    ($($from:ty => $to:ty: $plain:literal $convert:expr;)*) => {$(
+        impl LoadAs<$to> for $from {
+            const PLAIN: bool = $plain;
+            #[inline(always)]
+            fn load_as(self) -> $to {
+                $convert(self)
+            }
+        }
+    )*};
+}
+load_as! {
+    f32 => f32: true |v| v;
+    f64 => f64: true |v| v;
+    f16 => f32: false crate::convert::f16_to_f32_element;
+    bf16 => f32: false crate::convert::bf16_to_f32_element;
+}
+
+/// Packs a strided operand, converting on the way. Monomorphic in the width, so that the inner loops have
+/// constant lengths.
+pub(crate) struct PackStrided<'a, S, T> {
+    pub source: Strided<'a, S>,
+    pub lanes: Range<usize>,
+    pub depth: Range<usize>,
+    pub width: usize,
+    pub out: &'a mut [T],
+}
+
+impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
+    #[inline(always)]
+    fn element(&self, lane: usize, depth: usize) -> T {
+        // SAFETY: `Strided::new` promises that every element of the operand is readable.
+        unsafe { (*self.source.at(lane, depth)).load_as() }
+    }
+
+    /// Lanes that are apart in memory: element by element, or in blocks if depth is adjacent.
+    #[inline(always)]
+    fn transpose<I: Isa, const W: usize>(&mut self) {
+        let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
+        let whole = if self.source.depth == 1 && S::PLAIN { self.transpose_blocks::<I, W>() } else { 0 };
+        for d in whole..n {
+            let values: [T; W] = std::array::from_fn(|l| self.element(lane + l, first + d));
+            self.out[d * W..(d + 1) * W].copy_from_slice(&values);
+        }
+    }
+
+    /// Packs what whole blocks cover; returns how much depth that was.
+    #[inline(always)]
+    fn transpose_blocks<I: Isa, const W: usize>(&mut self) -> usize {
+        let side = transpose_side::<I>(size_of::<T>());
+        // A panel narrower than a block is written with rows that overlap, each mending the end of the last; and
+        // its first block must read `side` lanes, so the missing ones read the last lane again.
+        if side == 1 || !W.is_multiple_of(side) && W > side {
+            return 0;
+        }
+        let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
+        let room = self.out.len();
+        let mut d = 0;
+        while d + side <= n && (d + side - 1) * W + side <= room {
+            for l in (0..W).step_by(side) {
+                let to = self.out[d * W + l..].as_mut_ptr();
+                let from = self.source.at(lane + l, first + d).cast::<T>();
+                // SAFETY: `PLAIN` says that S is T. W lanes and `side` steps of depth are readable, and the loop
+                // condition says that the last row of the block ends inside `out`.
+                unsafe {
+                    if W >= side {
+                        transpose_block::<I, T>(from, self.source.lane, to, W as isize);
+                    } else {
+                        transpose_rows::<I, T, W>(from, self.source.lane, to);
+                    }
+                }
+            }
+            d += side;
+        }
+        d
+    }
+
+    #[inline(always)]
+    fn copy<const W: usize>(&mut self) {
+        let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
+        for d in 0..n {
+            // SAFETY: as in `element`; the lanes are adjacent here.
+            let row = unsafe { std::slice::from_raw_parts(self.source.at(lane, first + d), W) };
+            let out = &mut self.out[d * W..(d + 1) * W];
+            for l in 0..W {
+                out[l] = row[l].load_as();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn fixed<I: Isa, const W: usize>(&mut self) {
+        if self.source.lane == 1 { self.copy::<W>() } else { self.transpose::<I, W>() }
+    }
+}
+
+/// A block of W lanes, fewer than a register holds, as `side` rows of W numbers side by side. Each row is written
+/// whole, and the next mends what it overwrote.
+///
+/// # Safety
+/// As [`transpose_block`], with W rows readable and the last row's end writable.
+#[inline(always)]
+unsafe fn transpose_rows<I: Isa, T: Real, const W: usize>(from: *const T, stride: isize, to: *mut T) {
+    let side = transpose_side::<I>(size_of::<T>());
+    let mut block = [T::ZERO; 64];
+    // SAFETY: the block has side² <= 64 elements; only W rows of the source are read, the others being
+    // copies of zeros in `rows`.
+    unsafe {
+        let mut rows = [T::ZERO; 64];
+        for l in 0..W {
+            std::ptr::copy_nonoverlapping(
+                from.offset(l as isize * stride),
+                rows.as_mut_ptr().add(l * side),
+                side,
+            );
+        }
+        transpose_block::<I, T>(rows.as_ptr(), side as isize, block.as_mut_ptr(), side as isize);
+        for d in 0..side {
+            std::ptr::copy_nonoverlapping(block.as_ptr().add(d * side), to.add(d * W), side);
+        }
+    }
+}
+
+impl<S: LoadAs<T>, T: Real> Kernel for PackStrided<'_, S, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(mut self) {
+        match (self.lanes.len() == self.width, self.width) {
+            (true, 4) => self.fixed::<I, 4>(),
+            (true, 6) => self.fixed::<I, 6>(),
+            (true, 8) => self.fixed::<I, 8>(),
+            (true, 12) => self.fixed::<I, 12>(),
+            (true, 16) => self.fixed::<I, 16>(),
+            (true, 32) => self.fixed::<I, 32>(),
+            _ => {
+                for d in 0..self.depth.len() {
+                    for l in 0..self.lanes.len() {
+                        self.out[d * self.width + l] =
+                            self.element(self.lanes.start + l, self.depth.start + d);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
+    fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
+        dispatch(PackStrided { source: *self, lanes, depth, width, out });
+    }
+
+    fn strided(&self) -> Option<Strided<'_, T>> {
+        Some(*self)
+    }
+}
+
+/// A strided operand in a narrower type, widened while packing.
+pub struct Widen<'a, S>(pub Strided<'a, S>);
+
+impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S> {
+    fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [f32]) {
+        dispatch(PackStrided { source: self.0, lanes, depth, width, out });
+    }
+}
+
+/// How much a closure source produces per call: a piece of stack that stays in the first cache.
+const RUN: usize = 256;
+
+/// An operand from a closure that makes runs along depth: `f(lane, depth, out)` fills `out` with the elements
+/// (lane, depth.start..). For a computed left operand: a run is part of a row.
+pub struct AlongDepth<F>(pub F);
+
+impl<T: Real, F: Fn(usize, Range<usize>, &mut [T]) + Sync> PackSource<T> for AlongDepth<F> {
+    fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
+        let mut run = [T::ZERO; RUN];
+        for (l, lane) in lanes.enumerate() {
+            for start in depth.clone().step_by(RUN) {
+                let piece = start..depth.end.min(start + RUN);
+                let values = &mut run[..piece.len()];
+                (self.0)(lane, piece, values);
+                let base = (start - depth.start) * width + l;
+                for (d, &v) in values.iter().enumerate() {
+                    out[base + d * width] = v;
+                }
+            }
+        }
+    }
+}
+
+/// An operand from a closure that makes runs along lanes: `f(depth, lanes, out)` fills `out` with the elements
+/// (lanes.start.., depth). For a computed right operand: a run is part of a row.
+pub struct AlongLanes<F>(pub F);
+
+impl<T: Real, F: Fn(usize, Range<usize>, &mut [T]) + Sync> PackSource<T> for AlongLanes<F> {
+    fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
+        for (d, depth) in depth.enumerate() {
+            (self.0)(depth, lanes.clone(), &mut out[d * width..d * width + lanes.len()]);
+        }
+    }
+}

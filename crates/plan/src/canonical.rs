@@ -1,0 +1,82 @@
+//! Common-subexpression removal, and the counts that later passes ask for.
+
+use rustc_hash::FxHashMap;
+use wootz_ir::graph::{Graph, GraphNode};
+use wootz_ir::{Op, View};
+
+/// A graph in which equal nodes are one.
+pub(crate) struct Canonical {
+    pub nodes: Vec<GraphNode>,
+    pub outputs: Vec<u32>,
+    /// For each node: the nodes that read it, with the operand slot.
+    pub uses: Vec<Vec<(u32, u8)>>,
+    pub is_output: Vec<bool>,
+}
+
+impl Canonical {
+    pub fn of(graph: &Graph) -> Canonical {
+        let mut canonical = Canonical {
+            nodes: Vec::with_capacity(graph.nodes.len()),
+            outputs: Vec::new(),
+            uses: Vec::new(),
+            is_output: Vec::new(),
+        };
+        let mut renamed: Vec<u32> = Vec::with_capacity(graph.nodes.len());
+        let mut known: FxHashMap<GraphNode, u32> = FxHashMap::default();
+        for node in &graph.nodes {
+            let mut node = node.clone();
+            node.operands.iter_mut().for_each(|i| *i = renamed[*i as usize]);
+            // Leaves and constants are told apart by their values, which the structure does not have.
+            let unique = matches!(node.op, Op::Leaf { .. } | Op::Constant);
+            let index = match known.get(&node) {
+                Some(&index) if !unique => index,
+                _ => {
+                    let index = canonical.nodes.len() as u32;
+                    canonical.nodes.push(node.clone());
+                    if !unique {
+                        known.insert(node, index);
+                    }
+                    index
+                }
+            };
+            renamed.push(index);
+        }
+        canonical.outputs = graph.outputs.iter().map(|&i| renamed[i as usize]).collect();
+        canonical.count_uses();
+        canonical
+    }
+
+    fn count_uses(&mut self) {
+        self.uses = vec![Vec::new(); self.nodes.len()];
+        self.is_output = vec![false; self.nodes.len()];
+        for (i, node) in self.nodes.iter().enumerate() {
+            for (slot, &operand) in node.operands.iter().enumerate() {
+                self.uses[operand as usize].push((i as u32, slot.min(255) as u8));
+            }
+        }
+        for &output in &self.outputs {
+            self.is_output[output as usize] = true;
+        }
+    }
+
+    /// Elementwise code: computed anywhere, element by element.
+    pub fn is_code(&self, node: u32) -> bool {
+        matches!(self.nodes[node as usize].op, Op::Elementwise(_) | Op::Cast)
+    }
+
+    /// Values that need no memory: read straight inside any code.
+    pub fn is_free(&self, node: u32) -> bool {
+        matches!(self.nodes[node as usize].op, Op::Constant | Op::Iota)
+    }
+
+    /// Whether a view repeats elements.
+    pub fn enlarges(&self, node: u32) -> bool {
+        let this = &self.nodes[node as usize];
+        match &this.op {
+            Op::View(View::Expand(shape)) => {
+                shape.count() > self.nodes[this.operands[0] as usize].shape.count()
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Nodes to steps.
+
+use crate::canonical::Canonical;
+use crate::fuse::{Blocked, Context, Fuser, Stored, collapse};
+use crate::group::{Grouping, needs_plain};
+use crate::memory;
+use crate::plan::*;
+use smallvec::{SmallVec, smallvec};
+use wootz_ir::graph::{Graph, GraphNode};
+use wootz_ir::op::ScatterMode;
+use wootz_ir::{DType, Layout, Op, Shape, Span, View};
+
+impl Plan {
+    /// The plan of a graph for a device with these capabilities.
+    pub fn new(graph: &Graph, capabilities: &Capabilities) -> Plan {
+        let canonical = Canonical::of(graph);
+        let grouping = Grouping::of(&canonical, capabilities);
+        let mut lowering = Lowering::new(&canonical, &grouping, capabilities);
+        for node in 0..canonical.nodes.len() as u32 {
+            lowering.visit(node);
+        }
+        let outputs: Vec<Stored> = canonical.outputs.iter().map(|&o| lowering.in_memory(o)).collect();
+        let mut plan = lowering.finish(outputs);
+        plan.graph_nodes = graph.nodes.len();
+        memory::place(&mut plan, capabilities.alignment);
+        plan
+    }
+}
+
+/// The kernel family that an op runs in.
+pub(crate) fn family(op: &Op) -> &'static str {
+    match op {
+        Op::Leaf { .. } | Op::Constant | Op::Iota | Op::Elementwise(_) | Op::Cast | Op::View(_) => "map",
+        Op::Concat { .. } | Op::UpdateSlice(_) => "map",
+        Op::Reduce(..) => "reduce",
+        Op::ArgReduce(..) => "arg_reduce",
+        Op::Scan(_) => "scan",
+        Op::Sort { .. } => "sort",
+        Op::ArgSort { .. } => "argsort",
+        Op::Matmul => "matmul",
+        Op::Softmax { .. } => "softmax",
+        Op::RmsNorm { .. } => "rms_norm",
+        Op::LayerNorm { .. } => "layer_norm",
+        Op::Rope(_) => "rope",
+        Op::Attention(_) => "attention",
+        Op::Gather { .. } => "gather",
+        Op::Scatter { .. } => "scatter",
+        Op::WriteAt { .. } => "write_at",
+        Op::QuantMatmul { .. } => "quant_matmul",
+        Op::QuantGather { .. } => "quant_gather",
+        Op::Wkv7 => "wkv7",
+    }
+}
+
+struct Lowering<'a> {
+    graph: &'a Canonical,
+    grouping: &'a Grouping,
+    capabilities: &'a Capabilities,
+    stored: Vec<Option<Stored>>,
+    params: Vec<Option<u16>>,
+    /// For each root of code: the structured node it finishes.
+    kernel_of: Vec<Option<u32>>,
+    buffers: Vec<Buffer>,
+    steps: Vec<Step>,
+    param_types: Vec<DType>,
+    leaves: usize,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(graph: &'a Canonical, grouping: &'a Grouping, capabilities: &'a Capabilities) -> Lowering<'a> {
+        let count = graph.nodes.len();
+        let mut kernel_of = vec![None; count];
+        for (i, root) in grouping.fused_into.iter().enumerate() {
+            if let Some(root) = root {
+                kernel_of[*root as usize] = Some(i as u32);
+            }
+        }
+        Lowering {
+            graph,
+            grouping,
+            capabilities,
+            stored: vec![None; count],
+            params: vec![None; count],
+            kernel_of,
+            buffers: Vec::new(),
+            steps: Vec::new(),
+            param_types: Vec::new(),
+            leaves: 0,
+        }
+    }
+
+    fn node(&self, index: u32) -> &'a GraphNode {
+        &self.graph.nodes[index as usize]
+    }
+
+    fn visit(&mut self, index: u32) {
+        let node = self.node(index);
+        match &node.op {
+            Op::Leaf { layout, .. } => {
+                let bytes = layout.reach().map_or(0, |(_, high)| (high + 1) * node.dtype.size());
+                let place = Place::Leaf(self.leaves);
+                self.leaves += 1;
+                let buffer = self.buffer(Buffer { dtype: node.dtype, bytes, place });
+                self.stored[index as usize] = Some(Stored { buffer, layout: layout.clone() });
+            }
+            Op::Constant => {
+                self.params[index as usize] = Some(self.param_types.len() as u16);
+                self.param_types.push(node.dtype);
+            }
+            _ if self.grouping.is_root[index as usize] => self.emit(index),
+            _ => {}
+        }
+    }
+
+    /// Where a node's value is, put there now if need be.
+    fn in_memory(&mut self, index: u32) -> Stored {
+        if let Some(stored) = &self.stored[index as usize] {
+            return stored.clone();
+        }
+        // A chain of views over something in memory needs no step, unless a reshape has to move elements.
+        let mut views = Vec::new();
+        let mut source = index;
+        while let (None, Op::View(view)) = (&self.stored[source as usize], &self.node(source).op) {
+            views.push(view.clone());
+            source = self.node(source).operands[0];
+        }
+        if let Some(stored) = &self.stored[source as usize] {
+            let layout =
+                views.iter().rev().try_fold(stored.layout.clone(), |layout, view| layout.view(view));
+            if let Some(layout) = layout {
+                let stored = Stored { buffer: stored.buffer, layout };
+                self.stored[index as usize] = Some(stored.clone());
+                return stored;
+            }
+        }
+        self.emit_code(index);
+        self.stored[index as usize].clone().expect("code was just given a place")
+    }
+
+    fn buffer(&mut self, buffer: Buffer) -> BufferId {
+        self.buffers.push(buffer);
+        self.buffers.len() as BufferId - 1
+    }
+
+    /// A new buffer for a node's value; it becomes a result or scratch when memory is placed.
+    fn fresh(&mut self, shape: &Shape, dtype: DType) -> Stored {
+        let bytes = shape.count() * dtype.size();
+        let buffer = self.buffer(Buffer { dtype, bytes, place: Place::Scratch(usize::MAX) });
+        Stored { buffer, layout: Layout::contiguous(shape) }
+    }
+
+    /// Gathers the code of a node, giving places to what stands in the way.
+    fn gather(&mut self, index: u32, views: &[View], kernel: Option<u32>) -> (Fused, Vec<&'static str>) {
+        loop {
+            let context = Context {
+                graph: self.graph,
+                stored: &self.stored,
+                params: &self.params,
+                max_loads: self.capabilities.max_loads,
+            };
+            match Fuser::new(&context, kernel).fuse(index, views) {
+                Ok(fused) => return fused,
+                Err(Blocked(node)) => match &self.node(node).op {
+                    // Stored, but laid out so that a reshape has to move its elements: a copy replaces it.
+                    _ if self.stored[node as usize].is_some() => self.emit_copy(node),
+                    Op::View(_) | Op::Iota => self.emit_copy(node),
+                    _ => self.emit(node),
+                },
+            }
+        }
+    }
+
+    /// An operand of a structured node: fused code, or a plain load where the kernel asks for one.
+    fn operand(&mut self, node: &GraphNode, slot: usize, views: &[View]) -> (Fused, Vec<&'static str>) {
+        let index = node.operands[slot];
+        let plain = needs_plain(&node.op, slot as u8)
+            || !(self.capabilities.fuses_input)(family(&node.op), slot);
+        if plain {
+            self.in_memory(index);
+        }
+        let (fused, names) = self.gather(index, views, None);
+        if plain && fused.plain().is_none() {
+            // A view chain whose reshape moves elements, or a constant: give it a place of its own.
+            self.emit_copy(index);
+            return self.gather(index, views, None);
+        }
+        (fused, names)
+    }
+
+    fn emit(&mut self, index: u32) {
+        if self.stored[index as usize].is_some() {
+            return;
+        }
+        if self.graph.is_code(index) {
+            self.emit_code(index);
+        } else {
+            self.emit_structured(index, index);
+        }
+    }
+
+    /// A step that ends in elementwise code, with a structured kernel in front of it if one was fused.
+    fn emit_code(&mut self, index: u32) {
+        match self.kernel_of[index as usize] {
+            Some(kernel) if self.stored[kernel as usize].is_none() => self.emit_structured(kernel, index),
+            _ => self.emit_copy(index),
+        }
+    }
+
+    /// A map step that puts a node's value in row-major order into a buffer of its own.
+    fn emit_copy(&mut self, index: u32) {
+        let target = self.fresh(&self.node(index).shape, self.node(index).dtype);
+        self.map(index, &target);
+        self.stored[index as usize] = Some(target);
+    }
+
+    /// A map step that writes a node's value into a given place.
+    fn map(&mut self, index: u32, target: &Stored) {
+        let node = self.node(index);
+        let (fused, names) = self.gather(index, &[], None);
+        let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
+        let label = if names.is_empty() { copy_label(&fused).to_string() } else { label(&names, None) };
+        self.push(Draft { kernel: Kernel::Map, inputs: vec![], node, label }, fused, store);
+    }
+
+    fn push(&mut self, draft: Draft<'_>, mut epilogue: Fused, mut store: Store) {
+        let shape = draft.node.shape.clone();
+        let shape = if store.layout.shape == shape { shape } else { store.layout.shape.clone() };
+        let mut layouts: Vec<&mut Layout> = epilogue.loads.iter_mut().map(|l| &mut l.layout).collect();
+        let keeps_axes = matches!(draft.kernel, Kernel::Scatter { .. } | Kernel::WriteAt { .. });
+        if !keeps_axes {
+            layouts.push(&mut store.layout);
+            collapse(&mut epilogue.shape, layouts);
+        }
+        let mut input_shapes = SmallVec::new();
+        let mut inputs = Vec::with_capacity(draft.inputs.len());
+        for mut input in draft.inputs {
+            input_shapes.push(input.shape.clone());
+            let is_plain = input.program.is_identity() && !input.loads.is_empty();
+            if !is_plain {
+                collapse(&mut input.shape, input.loads.iter_mut().map(|l| &mut l.layout).collect());
+            }
+            inputs.push(input);
+        }
+        self.steps.push(Step {
+            kernel: draft.kernel,
+            inputs,
+            input_shapes,
+            epilogue,
+            stores: vec![store],
+            shape,
+            dtype: draft.node.dtype,
+            label: draft.label,
+            barrier: false,
+            wide: false,
+        });
+    }
+
+    /// A structured node, finished by the code that ends in `root` (or by nothing, when that is the node itself).
+    fn emit_structured(&mut self, index: u32, root: u32) {
+        let node = self.node(index);
+        match &node.op {
+            Op::Concat { axis } => return self.emit_concat(index, *axis as usize),
+            Op::UpdateSlice(spans) => return self.emit_update(index, spans),
+            Op::WriteAt { axis } => return self.emit_write_at(index, *axis),
+            Op::Scatter { axis, mode } => return self.emit_scatter(index, *axis, *mode),
+            _ => {}
+        }
+        let (kernel, input_views) = self.kernel(node);
+        let mut names = Vec::new();
+        let mut inputs = Vec::new();
+        for (slot, views) in input_views.iter().enumerate() {
+            let (fused, input_names) = self.operand(node, slot, views);
+            inputs.push(fused);
+            names.extend(input_names);
+        }
+        let (epilogue, behind) = if root == index {
+            let load = Load { source: Source::Kernel, dtype: node.dtype, layout: Layout::contiguous(&node.shape) };
+            let program = wootz_ir::scalar::Program::identity(node.dtype.compute());
+            (Fused { shape: node.shape.clone(), loads: vec![load], program }, vec![])
+        } else {
+            self.gather(root, &[], Some(index))
+        };
+        let label = label(&names, Some((node.op.name(), &behind)));
+        let target = self.fresh(&node.shape, self.node(root).dtype);
+        let store =
+            Store { buffer: target.buffer, dtype: self.node(root).dtype, layout: target.layout.clone() };
+        self.push(Draft { kernel, inputs, node, label }, epilogue, store);
+        self.stored[root as usize] = Some(target);
+    }
+
+    /// The kernel of a structured node, and the views under which it reads each operand.
+    fn kernel(&self, node: &GraphNode) -> (Kernel, Vec<Vec<View>>) {
+        let operand = |slot: usize| &self.node(node.operands[slot]).shape;
+        let mut views: Vec<Vec<View>> = vec![vec![]; node.operands.len()];
+        let kernel = match &node.op {
+            Op::Reduce(op, axes) => {
+                let shape = operand(0);
+                let kept = (0..shape.rank()).filter(|&a| !axes.contains(a));
+                let permutation: SmallVec<[u8; 8]> = kept.chain(axes.iter()).map(|a| a as u8).collect();
+                views[0].push(View::Permute(permutation));
+                Kernel::Reduce { op: *op, inner: axes.iter().map(|a| shape[a]).product() }
+            }
+            Op::ArgReduce(op, axis) => {
+                let rank = operand(0).rank() as u8;
+                let permutation = (0..rank).filter(|a| a != axis).chain([*axis]).collect();
+                views[0].push(View::Permute(permutation));
+                Kernel::ArgReduce(*op)
+            }
+            Op::Scan(op) => Kernel::Scan(*op),
+            Op::Sort { descending, limit } => Kernel::Sort { descending: *descending, limit: *limit },
+            Op::ArgSort { descending, limit } => Kernel::ArgSort { descending: *descending, limit: *limit },
+            Op::Softmax { log } => Kernel::Softmax { log: *log },
+            Op::RmsNorm { eps } => Kernel::RmsNorm { eps: *eps },
+            Op::LayerNorm { eps } => Kernel::LayerNorm { eps: *eps },
+            Op::Rope(style) => Kernel::Rope(*style),
+            Op::Matmul => {
+                let rank = node.shape.rank();
+                Kernel::Matmul {
+                    batch: node.shape[..rank - 2].iter().product(),
+                    m: node.shape[rank - 2],
+                    n: node.shape[rank - 1],
+                    k: operand(0)[rank - 1],
+                }
+            }
+            Op::Attention(spec) => Kernel::Attention(*spec),
+            Op::Gather { axis } => Kernel::Gather { axis: *axis },
+            Op::QuantMatmul { format } => Kernel::QuantMatmul { format: *format },
+            Op::QuantGather { format } => Kernel::QuantGather { format: *format },
+            Op::Wkv7 => Kernel::Wkv7,
+            Op::Leaf { .. }
+            | Op::Constant
+            | Op::Iota
+            | Op::Elementwise(_)
+            | Op::Cast
+            | Op::View(_)
+            | Op::Concat { .. }
+            | Op::UpdateSlice(_)
+            | Op::WriteAt { .. }
+            | Op::Scatter { .. } => unreachable!("{} is not a kernel of its own", node.op.name()),
+        };
+        (kernel, views)
+    }
+
+    /// Each operand is computed straight into its part of the result.
+    fn emit_concat(&mut self, index: u32, axis: usize) {
+        let node = self.node(index);
+        let whole = self.fresh(&node.shape, node.dtype);
+        let mut start = 0;
+        for &operand in &node.operands {
+            let shape = &self.node(operand).shape;
+            let mut spans: SmallVec<[Span; 4]> = node.shape.iter().map(|&d| Span::all(d)).collect();
+            spans[axis] = Span { start, step: 1, len: shape[axis] };
+            start += shape[axis];
+            let layout = whole.layout.view(&View::Slice(spans)).expect("slices are views");
+            if shape.count() > 0 {
+                self.map(operand, &Stored { buffer: whole.buffer, layout });
+            }
+        }
+        self.stored[index as usize] = Some(whole);
+    }
+
+    fn emit_update(&mut self, index: u32, spans: &SmallVec<[Span; 4]>) {
+        let node = self.node(index);
+        let whole = self.fresh(&node.shape, node.dtype);
+        self.map(node.operands[0], &whole);
+        let layout = whole.layout.view(&View::Slice(spans.clone())).expect("slices are views");
+        if layout.shape.count() > 0 {
+            self.map(node.operands[1], &Stored { buffer: whole.buffer, layout });
+        }
+        self.stored[index as usize] = Some(whole);
+    }
+
+    /// In place in a donated leaf that nothing else reads; else into a copy.
+    fn emit_write_at(&mut self, index: u32, axis: u8) {
+        let node = self.node(index);
+        let state = node.operands[0];
+        let donated = matches!(self.node(state).op, Op::Leaf { donated: true, .. });
+        let only_reader = self.graph.uses[state as usize].len() == 1 && !self.graph.is_output[state as usize];
+        let target = if donated && only_reader {
+            self.in_memory(state)
+        } else {
+            let copy = self.fresh(&node.shape, node.dtype);
+            self.map(state, &copy);
+            copy
+        };
+        let (rows, names) = self.operand(node, 1, &[]);
+        let (start, _) = self.operand(node, 2, &[]);
+        let label = label(&names, Some((node.op.name(), &[])));
+        let draft = Draft { kernel: Kernel::WriteAt { axis }, inputs: vec![rows, start], node, label };
+        let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
+        self.push(draft, nothing(node), store);
+        self.stored[index as usize] = Some(target);
+    }
+
+    fn emit_scatter(&mut self, index: u32, axis: u8, mode: ScatterMode) {
+        let node = self.node(index);
+        let target = self.fresh(&node.shape, node.dtype);
+        self.map(node.operands[0], &target);
+        if self.node(node.operands[1]).shape.count() > 0 {
+            let (at, mut names) = self.operand(node, 1, &[]);
+            let (values, value_names) = self.operand(node, 2, &[]);
+            names.extend(value_names);
+            let label = label(&names, Some((node.op.name(), &[])));
+            let kernel = Kernel::Scatter { axis, mode };
+            let draft = Draft { kernel, inputs: vec![at, values], node, label };
+            let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
+            self.push(draft, nothing(node), store);
+        }
+        self.stored[index as usize] = Some(target);
+    }
+
+    fn finish(self, outputs: Vec<Stored>) -> Plan {
+        Plan {
+            buffers: self.buffers,
+            steps: self.steps,
+            outputs: outputs.into_iter().map(|s| Output { buffer: s.buffer, layout: s.layout }).collect(),
+            params: self.param_types,
+            leaves: self.leaves,
+            results: Vec::new(),
+            scratch: 0,
+            scratch_without_reuse: 0,
+            graph_nodes: 0,
+        }
+    }
+}
+
+/// What a step is made of before its axes are merged.
+struct Draft<'a> {
+    kernel: Kernel,
+    inputs: Vec<Fused>,
+    node: &'a GraphNode,
+    label: String,
+}
+
+/// The epilogue of kernels that write their store themselves.
+fn nothing(node: &GraphNode) -> Fused {
+    Fused { shape: node.shape.clone(), loads: vec![], program: Default::default() }
+}
+
+fn copy_label(fused: &Fused) -> &'static str {
+    match fused.loads.first().map(|load| load.source) {
+        None => "fill",
+        Some(Source::Iota) => "iota",
+        Some(_) => "copy",
+    }
+}
+
+/// `exp·add → sum → div`: code in front, the kernel, code behind.
+fn label(front: &[&str], kernel: Option<(&str, &[&str])>) -> String {
+    let chain = |names: &[&str]| {
+        let shown: SmallVec<[&str; 8]> = names.iter().copied().take(8).collect();
+        let more = names.len() - shown.len();
+        if more > 0 { format!("{}·(+{more})", shown.join("·")) } else { shown.join("·") }
+    };
+    let mut parts: SmallVec<[String; 3]> = smallvec![];
+    if !front.is_empty() {
+        parts.push(chain(front));
+    }
+    if let Some((name, behind)) = kernel {
+        parts.push(name.to_string());
+        if !behind.is_empty() {
+            parts.push(chain(behind));
+        }
+    }
+    parts.join(" → ")
+}

@@ -1,0 +1,332 @@
+//! What a plan consists of.
+
+use smallvec::SmallVec;
+use wootz_ir::op::{ArgOp, AttentionSpec, Bits, ReduceOp, RopeStyle, ScanOp, ScatterMode};
+use wootz_ir::scalar::Program;
+use wootz_ir::{BlockFormat, DType, Layout, Shape};
+
+/// A buffer of a plan, by position in [`Plan::buffers`].
+pub type BufferId = u32;
+
+/// An immutable recipe: run `steps` in order over `buffers`, then `outputs` say where the results are.
+#[derive(Debug)]
+pub struct Plan {
+    /// Every buffer that a step touches.
+    pub buffers: Vec<Buffer>,
+    /// What runs, in order.
+    pub steps: Vec<Step>,
+    /// Where the values asked for are found.
+    pub outputs: Vec<Output>,
+    /// The dtypes of the scalar parameters.
+    pub params: Vec<DType>,
+    /// How many leaves the graph has; leaf buffers are bound by position.
+    pub leaves: usize,
+    /// Bytes of each result buffer that a run allocates.
+    pub results: Vec<usize>,
+    /// Bytes of scratch memory that a run needs.
+    pub scratch: usize,
+    /// What scratch would take with no reuse.
+    pub scratch_without_reuse: usize,
+    /// Nodes of the graph, before anything was removed or fused.
+    pub graph_nodes: usize,
+}
+
+/// A range of memory with a dtype.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// The dtype of its elements.
+    pub dtype: DType,
+    /// Its size.
+    pub bytes: usize,
+    /// Where it is.
+    pub place: Place,
+}
+
+/// Where a buffer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Bound by the caller: the n-th leaf.
+    Leaf(usize),
+    /// Allocated per run and handed to the caller: the n-th result.
+    Result(usize),
+    /// At this byte offset of the scratch memory.
+    Scratch(usize),
+}
+
+/// A value asked for.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The buffer that holds it.
+    pub buffer: BufferId,
+    /// How it lies in there.
+    pub layout: Layout,
+}
+
+/// What a fused load reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The element of a buffer at the position that the layout gives.
+    Buffer(BufferId),
+    /// That position itself, as an i64.
+    Iota,
+    /// The value that the step's kernel computed for this element.
+    Kernel,
+}
+
+/// An operand of fused code.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Load {
+    /// What is read.
+    pub source: Source,
+    /// The dtype it is stored in; code sees it widened to its compute type.
+    pub dtype: DType,
+    /// Where, for each point of the iteration space.
+    pub layout: Layout,
+}
+
+/// Values computed elementwise over an iteration space, in row-major order of `shape`.
+///
+/// The space has as few axes as the loads allow; only its linear order is meaningful to a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fused {
+    /// The iteration space.
+    pub shape: Shape,
+    /// What the program reads.
+    pub loads: Vec<Load>,
+    /// What it computes.
+    pub program: Program,
+}
+
+impl Fused {
+    /// The single load, where the code does nothing but pass it on.
+    pub fn plain(&self) -> Option<&Load> {
+        if self.program.is_identity() { self.loads.first() } else { None }
+    }
+
+    /// The buffers read.
+    pub fn buffers(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.loads.iter().filter_map(|load| match load.source {
+            Source::Buffer(id) => Some(id),
+            Source::Iota | Source::Kernel => None,
+        })
+    }
+}
+
+/// Where a result of the epilogue goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// The buffer written.
+    pub buffer: BufferId,
+    /// The dtype that values are narrowed to.
+    pub dtype: DType,
+    /// Where, for each point of the step's result shape.
+    pub layout: Layout,
+}
+
+/// The structured part of a step. "Rows" are along the last axis of the first input.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kernel {
+    /// None: the epilogue is everything.
+    Map,
+    /// Input 0 is `outer × inner` in linear order; each outer point combines its inner ones.
+    Reduce {
+        /// How to combine.
+        op: ReduceOp,
+        /// Inner extent.
+        inner: usize,
+    },
+    /// The position of an extreme in each row.
+    ArgReduce(ArgOp),
+    /// A running combination along each row.
+    Scan(ScanOp),
+    /// The first `limit` elements of each row in order.
+    Sort {
+        /// Largest first.
+        descending: bool,
+        /// How many are kept.
+        limit: usize,
+    },
+    /// Their positions.
+    ArgSort {
+        /// Largest first.
+        descending: bool,
+        /// How many are kept.
+        limit: usize,
+    },
+    /// Softmax of each row, or its logarithm.
+    Softmax {
+        /// The logarithm instead.
+        log: bool,
+    },
+    /// Input 0 normalised per row, times input 1 if there is one.
+    RmsNorm {
+        /// Added to the mean square.
+        eps: Bits,
+    },
+    /// Input 0 normalised per row, times input 1 plus input 2 if they are there.
+    LayerNorm {
+        /// Added to the variance.
+        eps: Bits,
+    },
+    /// Input 0 turned by positions (input 1, one per row) and frequencies (input 2).
+    Rope(RopeStyle),
+    /// `batch` products of `m×k` (input 0) and `k×n` (input 1).
+    Matmul {
+        /// Number of products.
+        batch: usize,
+        /// Rows of the result.
+        m: usize,
+        /// Columns of the result.
+        n: usize,
+        /// Inner extent.
+        k: usize,
+    },
+    /// Attention over plain q, k, v `[b, h, t, d]`, then mask and position as the spec says.
+    Attention(AttentionSpec),
+    /// Input 0 (plain) at the positions of input 1 along an axis.
+    Gather {
+        /// The axis indexed.
+        axis: u8,
+    },
+    /// Input 1 (values) into the store at positions input 0 along an axis; the store holds the rest already.
+    Scatter {
+        /// The axis indexed.
+        axis: u8,
+        /// Set or add.
+        mode: ScatterMode,
+    },
+    /// Input 0 (rows) into the store from position input 1 on along an axis.
+    WriteAt {
+        /// The axis written along.
+        axis: u8,
+    },
+    /// Input 0 (`[…, k]` floats) times the rows of input 1 (plain bytes).
+    QuantMatmul {
+        /// How rows are coded.
+        format: BlockFormat,
+    },
+    /// Rows of input 0 (plain bytes) by input 1.
+    QuantGather {
+        /// How rows are coded.
+        format: BlockFormat,
+    },
+    /// RWKV-7's recurrence over seven plain inputs.
+    Wkv7,
+}
+
+impl Kernel {
+    /// The kernel family's name: that of its files and of its row in the validation table.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Kernel::Map => "map",
+            Kernel::Reduce { .. } => "reduce",
+            Kernel::ArgReduce(_) => "arg_reduce",
+            Kernel::Scan(_) => "scan",
+            Kernel::Sort { .. } => "sort",
+            Kernel::ArgSort { .. } => "argsort",
+            Kernel::Softmax { .. } => "softmax",
+            Kernel::RmsNorm { .. } => "rms_norm",
+            Kernel::LayerNorm { .. } => "layer_norm",
+            Kernel::Rope(_) => "rope",
+            Kernel::Matmul { .. } => "matmul",
+            Kernel::Attention(_) => "attention",
+            Kernel::Gather { .. } => "gather",
+            Kernel::Scatter { .. } => "scatter",
+            Kernel::WriteAt { .. } => "write_at",
+            Kernel::QuantMatmul { .. } => "quant_matmul",
+            Kernel::QuantGather { .. } => "quant_gather",
+            Kernel::Wkv7 => "wkv7",
+        }
+    }
+
+    /// Whether running it can end in a fault of its own.
+    pub fn can_fault(&self) -> bool {
+        matches!(
+            self,
+            Kernel::Gather { .. } | Kernel::Scatter { .. } | Kernel::WriteAt { .. } | Kernel::QuantGather { .. }
+        )
+    }
+}
+
+/// One launch: inputs are computed, the kernel combines them, the epilogue finishes each element, stores keep it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// The structured part.
+    pub kernel: Kernel,
+    /// What it reads, each over its own iteration space, in the shape that the op gave it.
+    pub inputs: Vec<Fused>,
+    /// The shapes of the inputs, uncollapsed.
+    pub input_shapes: SmallVec<[Shape; 3]>,
+    /// Code over the result shape; [`Source::Kernel`] is what the kernel computed.
+    pub epilogue: Fused,
+    /// One per result of the epilogue's program.
+    pub stores: Vec<Store>,
+    /// The result's shape, uncollapsed.
+    pub shape: Shape,
+    /// The dtype in which the kernel computes.
+    pub dtype: DType,
+    /// The ops that run in this step, for people.
+    pub label: String,
+    /// Whether an earlier step since the last barrier touches the same memory in a conflicting way.
+    pub barrier: bool,
+    /// Whether some position needs more than 31 bits.
+    pub wide: bool,
+}
+
+impl Step {
+    /// The buffers that the step reads.
+    pub fn reads(&self) -> impl Iterator<Item = BufferId> + '_ {
+        let own_target = match self.kernel {
+            Kernel::Scatter { .. } => Some(self.stores[0].buffer),
+            _ => None,
+        };
+        self.inputs.iter().chain([&self.epilogue]).flat_map(Fused::buffers).chain(own_target)
+    }
+
+    /// The buffers that the step writes.
+    pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
+        self.stores.iter().map(|store| store.buffer)
+    }
+
+    /// Whether running it can end in a fault.
+    pub fn can_fault(&self) -> bool {
+        self.kernel.can_fault()
+            || self.epilogue.program.can_fault()
+            || self.inputs.iter().any(|input| input.program.can_fault())
+    }
+}
+
+/// What a device can take in one step.
+#[derive(Clone, Copy)]
+pub struct Capabilities {
+    /// Whether elementwise code may be fused into input `slot` of a kernel.
+    pub fuses_input: fn(kernel: &'static str, slot: usize) -> bool,
+    /// Whether elementwise code may be fused behind a kernel.
+    pub fuses_output: fn(kernel: &'static str) -> bool,
+    /// The most loads in one step.
+    pub max_loads: usize,
+    /// The most elementwise ops in one step.
+    pub max_ops: usize,
+    /// Alignment of scratch buffers, in bytes.
+    pub alignment: usize,
+}
+
+impl Capabilities {
+    /// Everything fuses.
+    pub const ALL: Capabilities = Capabilities {
+        fuses_input: |_, _| true,
+        fuses_output: |_| true,
+        max_loads: 24,
+        max_ops: 96,
+        alignment: 256,
+    };
+
+    /// Nothing fuses: one op, one step.
+    pub const UNFUSED: Capabilities = Capabilities {
+        fuses_input: |_, _| false,
+        fuses_output: |_| false,
+        max_loads: 24,
+        max_ops: 1,
+        alignment: 256,
+    };
+}

@@ -1,0 +1,53 @@
+// The contract between compiled kernels and the device. exec/abi.rs mirrors these structs field by field.
+#pragma once
+
+namespace softmetal {
+
+struct Lane;
+
+// Runs when all lanes that take part have arrived; returns the lanes whose result is undefined.
+typedef unsigned long (*Compute)(void **slots, unsigned long active);
+
+struct Runtime {
+  void (*collective)(Lane *lane, void *slot, Compute compute, const char *file, unsigned site, unsigned kind);
+  void (*barrier)(Lane *lane, unsigned flags, const char *file, unsigned site);
+  void (*access)(Lane *lane, const void *address, unsigned long size, unsigned kind, const void *pc);
+  void (*count)(Lane *lane, unsigned what, unsigned long amount);
+  void (*log)(Lane *lane, const char *format, const unsigned long *values, const unsigned char *kinds, unsigned count);
+};
+
+enum CollectiveKind { any_lanes = 0, all_lanes = 1, simd_fence = 2 };
+enum AccessKind { reads = 0, writes = 1, unaligned = 2, is_atomic = 4 };
+
+struct GroupInfo {
+  void *buffers[31];
+  unsigned group_offset[31];
+  char *group_memory;
+  unsigned group_position[3], groups_per_grid[3];
+  unsigned threads_per_group[3], nominal_threads[3], threads_per_grid[3];
+  unsigned simd_width, thread_count;
+};
+
+struct Lane {
+  const GroupInfo *group;
+  unsigned position[3];
+  unsigned index, lane, simd;
+  void *worker;
+};
+
+// Every kernel runs on a stack of the device, aligned to its size, whose lowest word points to the running lane.
+constexpr unsigned long stack_size = 1ul << 18;
+
+__attribute__((always_inline)) inline Lane *current_lane() {
+  return *reinterpret_cast<Lane **>(reinterpret_cast<unsigned long>(__builtin_frame_address(0)) & ~(stack_size - 1));
+}
+
+struct ArgInfo {
+  unsigned size, align, active;
+};
+
+} // namespace softmetal
+
+extern "C" {
+__attribute__((visibility("hidden"))) extern const softmetal::Runtime *softmetal_runtime;
+}

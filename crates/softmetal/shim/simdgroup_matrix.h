@@ -1,0 +1,173 @@
+// metal_simdgroup_matrix. The first lane holds the whole 8x8 matrix and does the work for all, so that loads,
+// stores and products need no exchange; thread_elements() spreads it over the lanes, and the next use gathers it again.
+#pragma once
+
+namespace metal {
+namespace detail {
+typedef float float8 __attribute__((ext_vector_type(8)));
+typedef half half8 __attribute__((ext_vector_type(8)));
+
+// Where hardware keeps the two elements of a lane.
+SOFTMETAL_INLINE uint matrix_row(uint lane) { return (lane / 4 & 4) + lane / 2 % 4; }
+SOFTMETAL_INLINE uint matrix_column(uint lane) { return (lane / 4 & 2) * 2 + lane % 2 * 2; }
+
+SOFTMETAL_INLINE float8 row8(const float *p) {
+  float8 r;
+  __builtin_memcpy(&r, p, 32);
+  return r;
+}
+SOFTMETAL_INLINE float8 row8(const half *p) {
+  half8 r;
+  __builtin_memcpy(&r, p, 16);
+  return __builtin_convertvector(r, float8);
+}
+SOFTMETAL_INLINE float8 row8(const bfloat *p) {
+  float8 r;
+  for (int i = 0; i < 8; i++) r[i] = float(p[i]);
+  return r;
+}
+SOFTMETAL_INLINE void put8(float *p, float8 v) { __builtin_memcpy(p, &v, 32); }
+template <class T> SOFTMETAL_INLINE void put8(T *p, float8 v) {
+  for (int i = 0; i < 8; i++) p[i] = T(v[i]);
+}
+SOFTMETAL_INLINE bool leads() { return softmetal::current_lane()->lane == 0; }
+// With checks on, every lane must take part.
+SOFTMETAL_INLINE void together(uint what, const char *file, unsigned site) {
+#ifdef SOFTMETAL_CHECK
+  softmetal_runtime->collective(softmetal::current_lane(), nullptr, nullptr, file, site, softmetal::all_lanes);
+  if (leads()) softmetal_runtime->count(softmetal::current_lane(), what, 1);
+#endif
+}
+enum { counts_matrix_memory = 1, counts_matrix_product = 2 };
+} // namespace detail
+
+template <class T, int Cols, int Rows> struct simdgroup_matrix {
+  static_assert(Cols == 8 && Rows == 8, "Metal has simdgroup matrices of 8x8 only");
+  typedef vec<T, 2> storage_type;
+  mutable T full[64];
+  mutable storage_type own;
+  mutable bool spread;
+
+  simdgroup_matrix() : spread(false) {}
+  explicit simdgroup_matrix(T diagonal) : spread(false) {
+    for (int i = 0; i < 64; i++) full[i] = i % 9 == 0 ? diagonal : T(0);
+  }
+  storage_type &thread_elements(SOFTMETAL_SITE) {
+    scatter(SOFTMETAL_HERE);
+    return own;
+  }
+  const storage_type &thread_elements(SOFTMETAL_SITE) const {
+    scatter(SOFTMETAL_HERE);
+    return own;
+  }
+  void scatter(const char *file, unsigned site) const {
+    if (spread) return;
+    softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
+      const simdgroup_matrix *first = static_cast<const simdgroup_matrix *>(slots[__builtin_ctzl(active)]);
+      detail::each(active, [&](int l) {
+        const T *p = first->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
+        static_cast<simdgroup_matrix *>(slots[l])->own = storage_type(p[0], p[1]);
+      });
+      return 0;
+    };
+    softmetal_runtime->collective(softmetal::current_lane(), const_cast<simdgroup_matrix *>(this), compute, file, site, softmetal::all_lanes);
+    spread = true;
+  }
+  void gather(const char *file, unsigned site) const {
+    if (!spread) return;
+    softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
+      simdgroup_matrix *first = static_cast<simdgroup_matrix *>(slots[__builtin_ctzl(active)]);
+      detail::each(active, [&](int l) {
+        T *p = first->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
+        storage_type own = static_cast<const simdgroup_matrix *>(slots[l])->own;
+        p[0] = own.x;
+        p[1] = own.y;
+      });
+      return 0;
+    };
+    softmetal_runtime->collective(softmetal::current_lane(), const_cast<simdgroup_matrix *>(this), compute, file, site, softmetal::all_lanes);
+    spread = false;
+  }
+};
+typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
+typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;
+typedef simdgroup_matrix<bfloat, 8, 8> simdgroup_bfloat8x8;
+
+template <class T, int C, int R = C> inline simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value) {
+  simdgroup_matrix<T, C, R> m;
+  for (int i = 0; i < 64; i++) m.full[i] = value;
+  return m;
+}
+template <class T, int C, int R = C> inline simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(T value) { return simdgroup_matrix<T, C, R>(value); }
+
+template <class T, int C, int R, class U>
+inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
+  detail::together(detail::counts_matrix_memory, SOFTMETAL_HERE);
+  d.spread = false;
+  if (!detail::leads()) return;
+  const U *p = src + origin.y * stride + origin.x;
+  for (ulong r = 0; r < 8; r++)
+    for (ulong c = 0; c < 8; c++) d.full[r * 8 + c] = softmetal::cast<T>(transposed ? p[c * stride + r] : p[r * stride + c]);
+}
+template <class T, int C, int R, class U>
+inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
+  s.gather(SOFTMETAL_HERE);
+  detail::together(detail::counts_matrix_memory, SOFTMETAL_HERE);
+  if (!detail::leads()) return;
+  U *p = dst + origin.y * stride + origin.x;
+  for (ulong r = 0; r < 8; r++)
+    for (ulong c = 0; c < 8; c++) (transposed ? p[c * stride + r] : p[r * stride + c]) = softmetal::cast<U>(s.full[r * 8 + c]);
+}
+// The argument is a short vector where the caller has no need for 64 bits.
+template <class T, int C, int R, class U, class V>
+inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong stride, vec<V, 2> origin, bool transposed = false, SOFTMETAL_SITE) {
+  simdgroup_load(d, src, stride, ulong2(origin), transposed, SOFTMETAL_HERE);
+}
+template <class T, int C, int R, class U, class V>
+inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong stride, vec<V, 2> origin, bool transposed = false, SOFTMETAL_SITE) {
+  simdgroup_store(s, dst, stride, ulong2(origin), transposed, SOFTMETAL_HERE);
+}
+
+namespace detail {
+#ifdef SOFTMETAL_CHECK
+#define SOFTMETAL_PRODUCT inline __attribute__((noinline))
+#else
+#define SOFTMETAL_PRODUCT SOFTMETAL_INLINE
+#endif
+template <bool Accumulate, class D, class A, class B, class C>
+SOFTMETAL_PRODUCT void product(D *d, const A *a, const B *b, const C *c) {
+  float8 rows[8], result[8];
+  for (int k = 0; k < 8; k++) rows[k] = row8(b + k * 8);
+  for (int r = 0; r < 8; r++) {
+    float8 sum = Accumulate ? row8(c + r * 8) : float8(0.0f);
+    for (int k = 0; k < 8; k++) sum += float8(float(a[r * 8 + k])) * rows[k];
+    result[r] = sum;
+  }
+  for (int r = 0; r < 8; r++) put8(d + r * 8, result[r]);
+}
+} // namespace detail
+
+template <class D, class A, class B, class C>
+inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b,
+                                          const simdgroup_matrix<C, 8, 8> &c, SOFTMETAL_SITE) {
+  a.gather(SOFTMETAL_HERE);
+  b.gather(SOFTMETAL_HERE);
+  c.gather(SOFTMETAL_HERE);
+  detail::together(detail::counts_matrix_product, SOFTMETAL_HERE);
+  d.spread = false;
+  if (detail::leads()) detail::product<true>(d.full, a.full, b.full, c.full);
+}
+template <class D, class A, class B>
+inline void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b, SOFTMETAL_SITE) {
+  a.gather(SOFTMETAL_HERE);
+  b.gather(SOFTMETAL_HERE);
+  detail::together(detail::counts_matrix_product, SOFTMETAL_HERE);
+  d.spread = false;
+  if (detail::leads()) detail::product<false>(d.full, a.full, b.full, (const D *)nullptr);
+}
+template <class T> inline simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8> &a, const simdgroup_matrix<T, 8, 8> &b) {
+  simdgroup_matrix<T, 8, 8> d;
+  simdgroup_multiply(d, a, b);
+  return d;
+}
+} // namespace metal

@@ -1,0 +1,360 @@
+//! The checks of one worker: bounds, races, initialisation, alignment, divergence.
+
+use super::dispatch::{Checked, DispatchCheck};
+use super::report::{Report, ReportKind};
+use super::shadow::{Cell, Cells, Stamp};
+use crate::exec::abi::{ALL_LANES, ATOMIC, GroupInfo, Lane, SIMD_FENCE, UNALIGNED, WRITES};
+use crate::exec::collective::bits;
+use crate::exec::group::SimdState;
+use crate::exec::worker::GROUP_MEMORY;
+use crate::profile::{Counters, Transactions};
+use std::ffi::CStr;
+use std::sync::Arc;
+
+/// State of the group that a worker runs.
+pub struct GroupCheck {
+    dispatch: Arc<DispatchCheck>,
+    number: u32,
+    memory: usize,
+    cells: Option<Cells>,
+    last: usize,
+    counters: Counters,
+    transactions: Transactions,
+}
+
+/// An access, as the hooks see it.
+#[derive(Clone, Copy)]
+struct Access<'a> {
+    lane: &'a Lane,
+    address: usize,
+    size: usize,
+    kind: u32,
+    pc: usize,
+    stamp: Stamp,
+}
+
+/// What the hook should do after an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Go on.
+    Fine,
+    /// The address is in no memory that the checker knows.
+    Unknown,
+    /// End the dispatch.
+    Stop,
+}
+
+impl GroupCheck {
+    /// For a worker whose threadgroup memory is at `memory`.
+    pub fn new(dispatch: Arc<DispatchCheck>, memory: usize) -> GroupCheck {
+        GroupCheck { dispatch, number: 0, memory, cells: Cells::new(GROUP_MEMORY), last: 0, counters: Counters::default(), transactions: Transactions::default() }
+    }
+
+    /// A group begins; `index` is its number in the grid.
+    pub fn begin_group(&mut self, index: u32) {
+        self.number = self.dispatch.groups.start + index;
+        self.counters.threadgroups += 1;
+    }
+
+    /// A group ended.
+    pub fn end_group(&mut self, g: &GroupInfo) {
+        self.counters.threads += u64::from(g.thread_count);
+        if self.dispatch.profiling {
+            self.transactions.drain_into(&mut self.counters);
+        }
+    }
+
+    /// The worker leaves the dispatch.
+    pub fn finish(&mut self) {
+        self.dispatch.counters.lock().add(&self.counters);
+    }
+
+    /// A load or store.
+    pub fn access(&mut self, lane: &Lane, epochs: (u32, u32), address: usize, size: usize, kind: u32, pc: usize) -> Verdict {
+        let stamp = Stamp::new(self.number, lane.index, epochs, kind & ATOMIC != 0 && kind & WRITES != 0);
+        let a = Access { lane, address, size, kind, pc, stamp };
+        if address.wrapping_sub(self.memory) < GROUP_MEMORY {
+            return self.group_access(&a);
+        }
+        let d = self.dispatch.clone();
+        let near = d.bound.get(self.last).filter(|b| contains(b, address));
+        let at = if near.is_some() { Some(self.last) } else { d.bound.iter().position(|b| contains(b, address)) };
+        match at {
+            Some(i) => {
+                self.last = i;
+                self.device_access(&d.bound[i], &a)
+            }
+            None if d.image.contains(&address) => Verdict::Fine,
+            None => Verdict::Unknown,
+        }
+    }
+
+    /// An address in no known memory: the bound buffer that it most likely left.
+    pub fn wild(&mut self, lane: &Lane, address: usize, size: usize, kind: u32, pc: usize) -> Verdict {
+        let d = self.dispatch.clone();
+        let distance = |b: &Checked| if address < b.range.start { b.range.start - address } else { address.saturating_sub(b.range.start + b.range.length) };
+        let nearest = d.bound.iter().min_by_key(|b| distance(b));
+        let verb = verb(kind);
+        let (message, buffer, offset) = match nearest {
+            Some(b) if distance(b) < 1 << 32 => {
+                let offset = address as i64 - b.range.start as i64;
+                (format!("{verb} of {size} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes", b.range.index, b.range.name, b.range.length), Some(b.range.index), Some(offset))
+            }
+            _ => (format!("{verb} of {size} bytes at address {address:#x}, which is in no bound buffer"), None, None),
+        };
+        if d.report(pc, self.finding(ReportKind::OutOfBounds, message, lane, buffer, offset)) {
+            return Verdict::Stop;
+        }
+        // Memory that is not a buffer's red zone may belong to the host: the access must not happen.
+        match nearest {
+            Some(b) if b.allocation.is_some() && distance(b) < 60 << 10 => Verdict::Fine,
+            _ if d.checking => Verdict::Stop,
+            _ => Verdict::Fine,
+        }
+    }
+
+    fn group_access(&mut self, a: &Access<'_>) -> Verdict {
+        let offset = a.address - self.memory;
+        let d = self.dispatch.clone();
+        if a.kind & WRITES != 0 {
+            self.counters.threadgroup_bytes_written += a.size as u64;
+        } else {
+            self.counters.threadgroup_bytes_read += a.size as u64;
+        }
+        if a.kind & ATOMIC != 0 {
+            self.counters.atomics += 1;
+        }
+        if !d.checking {
+            return Verdict::Fine;
+        }
+        if offset + a.size > d.group_bytes {
+            let message = format!("{} of {} bytes at offset {offset} of threadgroup memory, which has {} bytes", verb(a.kind), a.size, d.group_bytes);
+            return self.verdict(a, ReportKind::OutOfBounds, message, None, Some(offset as i64));
+        }
+        let mut found = None;
+        if let Some(cells) = &self.cells {
+            let mut uninitialised = false;
+            for cell in cells.range(offset, a.size) {
+                uninitialised |= a.kind & WRITES == 0 && cell.write().group() != self.number;
+                let rival = self.group_rival(cell, a);
+                self.stamp(cell, a);
+                if let Some(r) = rival {
+                    found = Some((ReportKind::ThreadgroupRace, format!("{} at offset {offset} of threadgroup memory conflicts with {} by thread {} without a barrier between", verb(a.kind), r.1, r.0)));
+                    break;
+                }
+            }
+            if uninitialised && found.is_none() {
+                found = Some((ReportKind::UninitialisedRead, format!("read of threadgroup memory at offset {offset} that no thread of the group has written")));
+            }
+        }
+        let misaligned = self.misaligned(a, "threadgroup memory", offset);
+        match found {
+            Some((kind, message)) => self.verdict(a, kind, message, None, Some(offset as i64)),
+            None => misaligned,
+        }
+    }
+
+    /// A conflicting access of the same group that no barrier orders.
+    fn group_rival(&self, cell: &Cell, a: &Access<'_>) -> Option<(u32, &'static str)> {
+        let width = self.dispatch.simd_width;
+        let (w, r) = (cell.write(), cell.read());
+        let atomic = a.kind & ATOMIC != 0;
+        if w.group() == self.number && !w.ordered_in_group(a.stamp, width) && !(atomic && w.flag()) {
+            return Some((w.thread(), "a write"));
+        }
+        let races_read = a.kind & WRITES != 0 && !atomic && r.group() == self.number && !r.ordered_in_group(a.stamp, width);
+        races_read.then_some((r.thread(), "a read"))
+    }
+
+    fn stamp(&self, cell: &Cell, a: &Access<'_>) {
+        if a.kind & WRITES != 0 {
+            cell.set_write(a.stamp);
+        } else if a.kind & ATOMIC == 0 {
+            let before = cell.read();
+            let same_round = before.group() == self.number && !before.ordered_in_group(a.stamp, self.dispatch.simd_width);
+            // Two readers in one round: keep the first and remember that there are more.
+            cell.set_read(if same_round { before.flagged() } else { a.stamp });
+        }
+    }
+
+    fn device_access(&mut self, b: &Checked, a: &Access<'_>) -> Verdict {
+        b.touch();
+        let offset = a.address - b.range.start;
+        let d = self.dispatch.clone();
+        let c = &mut self.counters;
+        *(if a.kind & WRITES != 0 { &mut c.device_bytes_written } else { &mut c.device_bytes_read }) += a.size as u64;
+        c.atomics += u64::from(a.kind & ATOMIC != 0);
+        if d.profiling {
+            self.transactions.note((a.lane.simd, a.lane.lane), a.pc, a.address, a.size);
+        }
+        if !d.checking {
+            return Verdict::Fine;
+        }
+        let place = (Some(b.range.index), Some(offset as i64));
+        if offset + a.size > b.range.length {
+            let message = format!("{} of {} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes", verb(a.kind), a.size, b.range.index, b.range.name, b.range.length);
+            return self.verdict(a, ReportKind::OutOfBounds, message, place.0, place.1);
+        }
+        if a.kind & WRITES != 0 && !b.range.writable {
+            let message = format!("write to buffer {} (`{}`), which the kernel declares read-only", b.range.index, b.range.name);
+            return self.verdict(a, ReportKind::ReadOnlyWrite, message, place.0, place.1);
+        }
+        if let Some(cells) = b.allocation.as_ref().and_then(|al| al.cells.as_ref()) {
+            for cell in cells.range(offset, a.size) {
+                let rival = self.device_rival(cell, a);
+                self.stamp_device(cell, a);
+                if let Some((kind, text)) = rival {
+                    let message = format!("{} at offset {offset} of buffer {} (`{}`) conflicts with {text}", verb(a.kind), b.range.index, b.range.name);
+                    return self.verdict(a, kind, message, place.0, place.1);
+                }
+            }
+        }
+        self.misaligned(a, &format!("buffer {} (`{}`)", b.range.index, b.range.name), offset)
+    }
+
+    /// A conflicting access since the last barrier: of another dispatch, another group, or another thread.
+    fn device_rival(&self, cell: &Cell, a: &Access<'_>) -> Option<(ReportKind, String)> {
+        let atomic = a.kind & ATOMIC != 0;
+        let w = cell.write();
+        let r = cell.read();
+        let writes = a.kind & WRITES != 0;
+        if !(atomic && w.flag()) && self.unordered(w, a) {
+            return Some(self.rival_text(w, "a write"));
+        }
+        (writes && !atomic && self.unordered(r, a)).then(|| self.rival_text(r, "a read"))
+    }
+
+    fn unordered(&self, s: Stamp, a: &Access<'_>) -> bool {
+        if s.group() < self.dispatch.section || s.group() == 0 {
+            return false;
+        }
+        if s.group() == self.number {
+            return !s.ordered_in_group(a.stamp, self.dispatch.simd_width);
+        }
+        true
+    }
+
+    fn rival_text(&self, s: Stamp, what: &str) -> (ReportKind, String) {
+        if !self.dispatch.groups.contains(&s.group()) {
+            return (ReportKind::DispatchHazard, format!("{what} by another dispatch, and no barrier orders the two"));
+        }
+        let whose = if s.group() == self.number { String::new() } else { format!(" of threadgroup number {}", s.group() - self.dispatch.groups.start) };
+        (ReportKind::DeviceRace, format!("{what} by thread {}{whose}", s.thread()))
+    }
+
+    fn stamp_device(&self, cell: &Cell, a: &Access<'_>) {
+        if a.kind & WRITES != 0 {
+            cell.set_write(a.stamp);
+        } else if a.kind & ATOMIC == 0 {
+            let before = cell.read();
+            // A reader of another group stays on record: any later write of this section conflicts with it.
+            if !(before.group() >= self.dispatch.section && before.group() != 0 && before.group() != self.number) {
+                self.stamp(cell, a);
+            } else if self.dispatch.groups.contains(&before.group()) && !before.flag() {
+                cell.set_read(Stamp::new(self.number, a.lane.index, (0, 0), true));
+            }
+        }
+    }
+
+    fn misaligned(&mut self, a: &Access<'_>, whose: &str, offset: usize) -> Verdict {
+        if a.kind & UNALIGNED != 0 || !a.size.is_power_of_two() || a.size > 16 || a.address % a.size == 0 || !self.dispatch.checking {
+            return Verdict::Fine;
+        }
+        let message = format!("{} of {} bytes at offset {offset} of {whose}, which is not a multiple of {}", verb(a.kind), a.size, a.size);
+        // The processor may refuse the access itself.
+        self.verdict(a, ReportKind::Misaligned, message, None, Some(offset as i64));
+        Verdict::Stop
+    }
+
+    fn verdict(&self, a: &Access<'_>, kind: ReportKind, message: String, buffer: Option<u32>, offset: Option<i64>) -> Verdict {
+        let full = self.dispatch.report(a.pc, self.finding(kind, message, a.lane, buffer, offset));
+        if full { Verdict::Stop } else { Verdict::Fine }
+    }
+
+    fn finding(&self, kind: ReportKind, message: String, lane: &Lane, buffer: Option<u32>, offset: Option<i64>) -> Report {
+        // SAFETY: the lane's group is the worker's own, alive while the kernel runs.
+        let group = unsafe { (*lane.group).group_position };
+        Report { kind, kernel: String::new(), message, file: String::new(), line: 0, column: 0, buffer, offset, thread: lane.position, group }
+    }
+
+    /// A counted event.
+    pub fn count(&mut self, what: u32, amount: u64) {
+        match what {
+            1 => self.counters.matrix_memory += amount,
+            2 => self.counters.matrix_products += amount,
+            3 => self.counters.flops_f32 += amount,
+            4 => self.counters.flops_f16 += amount,
+            _ => {}
+        }
+    }
+
+    /// A collective was computed for `active` lanes.
+    pub fn collective(&mut self, g: &GroupInfo, s: &SimdState, simd: u32, (active, undefined): (u64, u64), first: usize) {
+        let kind = s.kind[first];
+        self.counters.simd_operations += u64::from(s.compute[first].is_some());
+        self.counters.simd_barriers += u64::from(kind == SIMD_FENCE);
+        let all = active | s.in_collective | s.at_barrier | s.ready | s.done | s.unstarted;
+        if active != all {
+            self.counters.divergent_simd_operations += 1;
+        }
+        let message = if undefined != 0 {
+            let lane = undefined.trailing_zeros();
+            format!("lane {lane} takes a value from a lane that does not take part (active lanes {active:#x})")
+        } else if (kind == ALL_LANES || kind == SIMD_FENCE) && active != all {
+            format!("only lanes {active:#x} of {all:#x} reach an operation that needs all lanes of the simdgroup")
+        } else {
+            return;
+        };
+        let lane = if undefined != 0 { undefined.trailing_zeros() } else { active.trailing_zeros() };
+        self.at_site(ReportKind::DivergentSimd, message, g, simd * g.simd_width + lane, (s.file[first], s.site[first]));
+    }
+
+    /// The threads that still live have all arrived at a barrier.
+    pub fn barrier(&mut self, g: &GroupInfo, simds: &[SimdState]) {
+        self.counters.barriers += 1;
+        let waiting = simds.iter().enumerate().find_map(|(i, s)| bits(s.at_barrier).next().map(|b| (i, b)));
+        let Some((i, b)) = waiting else { return };
+        let place = (simds[i].file[b], simds[i].site[b]);
+        let arrived: u32 = simds.iter().map(|s| s.at_barrier.count_ones()).sum();
+        let elsewhere = simds.iter().enumerate().find_map(|(k, s)| bits(s.at_barrier).find(|&l| (s.file[l], s.site[l]) != place).map(|l| (k, s.site[l] >> 10)));
+        let message = if arrived < g.thread_count {
+            format!("{arrived} of {} threads reach the barrier; the others have ended", g.thread_count)
+        } else if let Some((_, line)) = elsewhere {
+            format!("some threads wait at this barrier while others wait at the one in line {line}")
+        } else {
+            return;
+        };
+        self.at_site(ReportKind::DivergentBarrier, message, g, i as u32 * g.simd_width + b as u32, place);
+    }
+
+    fn at_site(&self, kind: ReportKind, message: String, g: &GroupInfo, thread: u32, (file, site): (*const std::ffi::c_char, u32)) {
+        let [w, h, _] = g.threads_per_group;
+        // SAFETY: sites carry string literals of the kernel's library.
+        let file = if file.is_null() { String::new() } else { unsafe { CStr::from_ptr(file) }.to_string_lossy().into_owned() };
+        let r = Report {
+            kind,
+            kernel: String::new(),
+            message,
+            file,
+            line: site >> 10,
+            column: site & 1023,
+            buffer: None,
+            offset: None,
+            thread: [thread % w, thread / w % h, thread / (w * h)],
+            group: g.group_position,
+        };
+        self.dispatch.report(site as usize, r);
+    }
+}
+
+fn contains(b: &Checked, address: usize) -> bool {
+    address.wrapping_sub(b.range.start) < b.range.length
+}
+
+fn verb(kind: u32) -> &'static str {
+    match (kind & ATOMIC != 0, kind & WRITES != 0) {
+        (true, _) => "atomic access",
+        (_, true) => "write",
+        _ => "read",
+    }
+}

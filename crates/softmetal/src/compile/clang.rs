@@ -1,0 +1,270 @@
+//! Runs clang: preprocess a source, precompile the shim, compile a kernel.
+
+use super::cache::{Cache, key};
+use super::shim;
+use crate::error::{Error, Result};
+use crate::source::position;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, OnceLock};
+
+/// How a kernel is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mode {
+    /// Every load and store calls the device.
+    pub instrumented: bool,
+    /// Contract and reorder as Metal's fast maths may.
+    pub fast_math: bool,
+    /// Floating-point operations are counted.
+    pub counting: bool,
+    /// The GPU family has simdgroup matrices.
+    pub simdgroup_matrix: bool,
+}
+
+/// A compiler with its cache.
+#[derive(Debug)]
+pub struct Compiler {
+    clang: PathBuf,
+    cache: Cache,
+    folder: PathBuf,
+    identity: String,
+}
+
+/// What preprocessing needs.
+#[derive(Debug, Clone, Default)]
+pub struct Preprocess {
+    /// Name of the source in messages.
+    pub file_name: String,
+    /// `NAME` or `NAME=VALUE`.
+    pub defines: Vec<(String, String)>,
+    /// Folders for `#include`.
+    pub include_dirs: Vec<PathBuf>,
+    /// `__METAL_VERSION__`, such as 310.
+    pub version: u32,
+}
+
+impl Compiler {
+    /// Finds clang and writes the shim into the cache.
+    pub fn new(cache_dir: Option<&Path>) -> Result<Compiler> {
+        let (clang, version) = find_clang()?;
+        let cache = Cache::open(cache_dir)?;
+        let swizzles: Vec<(String, String)> = (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
+        let all = shim::HEADERS.iter().map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
+        let identity = key(all.chain([shim::MACROS.as_bytes(), version.as_bytes(), TARGET_FLAGS.join(" ").as_bytes()]));
+        let folder = cache.path(&format!("shim-{identity}"));
+        for (name, text) in shim::HEADERS.iter().map(|h| (h.0, h.1)).chain(swizzles.iter().map(|s| (s.0.as_str(), s.1.as_str()))) {
+            cache.put(&folder.join(name), text.as_bytes())?;
+        }
+        cache.put(&folder.join("stubs/softmetal_macros.h"), shim::MACROS.as_bytes())?;
+        for name in shim::STUBS {
+            cache.put(&folder.join("stubs").join(name), b"#include <softmetal_macros.h>\n")?;
+        }
+        Ok(Compiler { clang, cache, folder, identity })
+    }
+
+    /// The source with all macros expanded and line markers kept.
+    pub fn preprocess(&self, source: &str, p: &Preprocess) -> Result<String> {
+        let mut c = Command::new(&self.clang);
+        c.args(["-E", "-x", "c++", "-std=gnu++17", "-undef", "-nostdinc", "-Wno-everything", "-fno-caret-diagnostics", "-fno-color-diagnostics"]);
+        c.arg(format!("-D__METAL_VERSION__={}", p.version)).args(["-D__METAL__=1", "-D__METAL_MACOS__=1", "-D__cplusplus=201703L", "-U__ARM_NEON"]);
+        if p.version >= 310 {
+            c.arg("-D__HAVE_BFLOAT__=1");
+        }
+        for (name, value) in &p.defines {
+            c.arg(format!("-D{name}={value}"));
+        }
+        for dir in &p.include_dirs {
+            c.arg("-I").arg(dir);
+        }
+        c.arg("-isystem").arg(self.folder.join("stubs")).arg("-");
+        let text = format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
+        let out = run(c, Some(&text))?;
+        if !out.ok {
+            return Err(self.compile_error(&out.stderr, "", (&p.file_name, source)));
+        }
+        Ok(out.stdout)
+    }
+
+    /// Compiles C++ text to a shared library in the cache, or finds it there. Gives its path.
+    pub fn compile(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<PathBuf> {
+        let flags = flags(mode);
+        let name = format!("{}.so", key([text.as_bytes(), self.identity.as_bytes(), flags.join(" ").as_bytes()]));
+        let path = self.cache.path("kernels").join(&name[..2]).join(&name);
+        if path.exists() {
+            return Ok(path);
+        }
+        let pch = self.precompiled(mode)?;
+        self.cache.make(&path, |tmp| {
+            let mut c = Command::new(&self.clang);
+            c.args(&flags).arg("-include-pch").arg(&pch).args(["-x", "c++", "-"]);
+            if mode.counting {
+                c.args(["-S", "-emit-llvm", "-o", "-"]);
+            } else {
+                c.args(["-shared", "-o"]).arg(tmp).args(LINK_FLAGS);
+            }
+            let out = run(c, Some(text))?;
+            if !out.ok {
+                return Err(self.compile_error(&out.stderr, text, main));
+            }
+            if mode.counting { self.link_counted(&out.stdout, tmp) } else { Ok(()) }
+        })?;
+        Ok(path)
+    }
+
+    /// Adds counters to LLVM text and makes a library of it.
+    fn link_counted(&self, ir: &str, to: &Path) -> Result<()> {
+        let mut c = Command::new(&self.clang);
+        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"]).arg(to).args(TARGET_FLAGS).args(LINK_FLAGS);
+        let out = run(c, Some(&super::flops::instrument(ir)))?;
+        if out.ok { Ok(()) } else { Err(Error::Tool { step: "compiling counted code", message: out.stderr }) }
+    }
+
+    /// Checks that C++ text is valid without making code.
+    pub fn check(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<()> {
+        let pch = self.precompiled(mode)?;
+        let mut c = Command::new(&self.clang);
+        c.args(flags(mode)).arg("-fsyntax-only").arg("-include-pch").arg(&pch).args(["-x", "c++", "-"]);
+        let out = run(c, Some(text))?;
+        if out.ok { Ok(()) } else { Err(self.compile_error(&out.stderr, text, main)) }
+    }
+
+    fn precompiled(&self, mode: Mode) -> Result<PathBuf> {
+        let flags = flags(mode);
+        let path = self.folder.join(format!("{}.pch", key([flags.join(" ").as_bytes()])));
+        if !path.exists() {
+            self.cache.make(&path, |tmp| {
+                let mut c = Command::new(&self.clang);
+                c.args(&flags).args(["-x", "c++-header"]).arg(self.folder.join("softmetal.h")).arg("-o").arg(tmp);
+                let out = run(c, None)?;
+                if out.ok { Ok(()) } else { Err(Error::Tool { step: "precompiling the shim", message: out.stderr }) }
+            })?;
+        }
+        Ok(path)
+    }
+
+    fn compile_error(&self, stderr: &str, text: &str, main: (&str, &str)) -> Error {
+        let list = position::diagnostics(stderr, text, &self.folder, main);
+        if list.is_empty() {
+            return Error::Tool { step: "clang", message: stderr.trim().to_string() };
+        }
+        Error::Compile { diagnostics: list }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+const TARGET_FLAGS: &[&str] = &["-march=x86-64-v3", STACK_PROBES];
+#[cfg(not(target_arch = "x86_64"))]
+const TARGET_FLAGS: &[&str] = &[STACK_PROBES];
+
+/// Every page of a large frame is touched in order, so that an overflow meets the guard page and not other memory.
+#[cfg(target_os = "linux")]
+const STACK_PROBES: &str = "-fstack-clash-protection";
+#[cfg(not(target_os = "linux"))]
+const STACK_PROBES: &str = "-fno-stack-protector";
+
+#[cfg(target_os = "macos")]
+const LINK_FLAGS: &[&str] = &[];
+#[cfg(not(target_os = "macos"))]
+const LINK_FLAGS: &[&str] = &["-lm", "-Wl,-z,defs"];
+
+fn flags(mode: Mode) -> Vec<&'static str> {
+    let mut f = vec![
+        "-std=gnu++17",
+        "-O2",
+        "-fPIC",
+        "-fvisibility=hidden",
+        "-fdeclspec",
+        "-fno-strict-aliasing",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-fno-math-errno",
+        "-fno-trapping-math",
+        "-fwrapv",
+        "-nostdinc",
+        "-fno-caret-diagnostics",
+        "-fno-color-diagnostics",
+        "-Wno-everything",
+        "-Xclang",
+        "-ffloat16-excess-precision=none",
+        "-Xclang",
+        "-fbfloat16-excess-precision=none",
+        "-Xclang",
+        "-cl-single-precision-constant",
+        "-Xclang",
+        "-fno-pch-timestamp",
+    ];
+    f.extend(TARGET_FLAGS);
+    f.push(if mode.fast_math { "-ffp-contract=fast" } else { "-ffp-contract=off" });
+    if mode.instrumented {
+        f.extend(["-fsanitize=thread", "-gline-tables-only", "-gcolumn-info", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-DSOFTMETAL_CHECK=1"]);
+        for option in ["-tsan-instrument-func-entry-exit=0", "-tsan-instrument-atomics=0", "-tsan-handle-cxx-exceptions=0", "-tsan-instrument-read-before-write=1"] {
+            f.extend(["-mllvm", option]);
+        }
+        f.push("-nostdlib++");
+    }
+    if !mode.simdgroup_matrix {
+        f.push("-DSOFTMETAL_NO_SIMDGROUP_MATRIX=1");
+    }
+    f
+}
+
+struct Output {
+    ok: bool,
+    stdout: String,
+    stderr: String,
+}
+
+fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
+    c.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let tool = |message: String| Error::Tool { step: "running clang", message };
+    let mut child = c.spawn().map_err(|e| tool(e.to_string()))?;
+    let writer = input.map(str::to_owned).zip(child.stdin.take()).map(|(text, mut pipe)| {
+        std::thread::spawn(move || {
+            // A clang that stops early closes the pipe; its own message says why.
+            let _ = pipe.write_all(text.as_bytes());
+        })
+    });
+    let out = child.wait_with_output().map_err(|e| tool(e.to_string()))?;
+    if let Some(w) = writer {
+        let _ = w.join();
+    }
+    Ok(Output { ok: out.status.success(), stdout: String::from_utf8_lossy(&out.stdout).into_owned(), stderr: String::from_utf8_lossy(&out.stderr).into_owned() })
+}
+
+/// The first clang of version 19 or newer; `SOFTMETAL_CLANG` decides alone when set.
+fn find_clang() -> Result<(PathBuf, String)> {
+    static FOUND: OnceLock<Arc<parking_lot::Mutex<Vec<(String, PathBuf, String)>>>> = OnceLock::new();
+    let memo = FOUND.get_or_init(Default::default);
+    let chosen = std::env::var("SOFTMETAL_CLANG").ok().filter(|c| !c.is_empty());
+    let names: Vec<String> = match &chosen {
+        Some(c) => vec![c.clone()],
+        None => ["clang-19", "clang-20", "clang-21", "clang"].map(String::from).to_vec(),
+    };
+    let wanted = names.join(",");
+    if let Some((_, p, v)) = memo.lock().iter().find(|m| m.0 == wanted) {
+        return Ok((p.clone(), v.clone()));
+    }
+    let mut tried = Vec::new();
+    for name in names {
+        match Command::new(&name).arg("--version").output() {
+            Ok(out) => {
+                let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or("").to_string();
+                if major(&text).is_some_and(|m| m >= 19) {
+                    memo.lock().push((wanted, PathBuf::from(&name), text.clone()));
+                    return Ok((name.into(), text));
+                }
+                tried.push(format!("`{name}` is `{text}`"));
+            }
+            Err(e) => tried.push(format!("`{name}`: {e}")),
+        }
+    }
+    Err(Error::NoCompiler { tried: tried.join("; ") })
+}
+
+fn major(version: &str) -> Option<u32> {
+    let rest = version.split("version ").nth(1)?;
+    let number = rest.split('.').next()?.parse::<u32>().ok()?;
+    // Apple's clang 17 is the first that is built from LLVM 19.
+    Some(if version.starts_with("Apple") && number >= 17 { number + 2 } else { number })
+}

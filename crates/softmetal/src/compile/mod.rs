@@ -1,0 +1,7 @@
+//! From C++ text to loaded code: clang, the precompiled shim, the disk cache, the loader.
+
+pub mod cache;
+pub mod clang;
+pub mod flops;
+pub mod module;
+pub mod shim;

@@ -1,0 +1,100 @@
+//! The structs that compiled kernels and the device share; `shim/abi.h` mirrors them field by field.
+
+use super::worker::Worker;
+use super::{collective, log};
+use std::ffi::{c_char, c_void};
+
+/// Computes a collective for the active lanes; gives the lanes whose result is undefined.
+pub type Compute = Option<unsafe extern "C" fn(*mut *mut c_void, u64) -> u64>;
+
+/// What kernels call.
+#[repr(C)]
+pub struct Runtime {
+    collective: unsafe extern "C" fn(*mut Lane, *mut c_void, Compute, *const c_char, u32, u32),
+    barrier: unsafe extern "C" fn(*mut Lane, u32, *const c_char, u32),
+    access: unsafe extern "C" fn(*mut Lane, *const u8, u64, u32, *const c_void),
+    count: unsafe extern "C" fn(*mut Lane, u32, u64),
+    log: unsafe extern "C" fn(*mut Lane, *const c_char, *const u64, *const u8, u32),
+}
+
+/// The one table.
+pub static RUNTIME: Runtime = Runtime {
+    collective: collective::collective,
+    barrier: collective::barrier,
+    access: collective::access,
+    count: collective::count,
+    log: log::log,
+};
+
+/// A collective that only some lanes may join.
+pub const ALL_LANES: u32 = 1;
+/// A collective that orders the memory of a simdgroup.
+pub const SIMD_FENCE: u32 = 2;
+
+/// An access that writes.
+pub const WRITES: u32 = 1;
+/// An access that may be unaligned.
+pub const UNALIGNED: u32 = 2;
+/// An atomic access.
+pub const ATOMIC: u32 = 4;
+
+/// One running threadgroup.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct GroupInfo {
+    /// Device addresses by buffer index.
+    pub buffers: [*mut u8; 31],
+    /// Offsets of dynamic threadgroup memory by index.
+    pub group_offset: [u32; 31],
+    /// Threadgroup memory.
+    pub group_memory: *mut u8,
+    /// Position of the group in the grid.
+    pub group_position: [u32; 3],
+    /// Number of groups.
+    pub groups_per_grid: [u32; 3],
+    /// Threads in this group, smaller at ragged edges.
+    pub threads_per_group: [u32; 3],
+    /// Threads per group as dispatched.
+    pub nominal_threads: [u32; 3],
+    /// Threads in the grid.
+    pub threads_per_grid: [u32; 3],
+    /// Lanes per simdgroup.
+    pub simd_width: u32,
+    /// Product of `threads_per_group`.
+    pub thread_count: u32,
+}
+
+// SAFETY: the pointers are device addresses; whoever runs a dispatch keeps their buffers alive.
+unsafe impl Send for GroupInfo {}
+// SAFETY: as above; kernels synchronise their accesses as Metal asks them to.
+unsafe impl Sync for GroupInfo {}
+
+/// One GPU thread.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Lane {
+    /// Its group.
+    pub group: *const GroupInfo,
+    /// Position in the group.
+    pub position: [u32; 3],
+    /// Index in the group.
+    pub index: u32,
+    /// Index in the simdgroup.
+    pub lane: u32,
+    /// Simdgroup in the group.
+    pub simd: u32,
+    /// The worker that runs it.
+    pub worker: *mut Worker,
+}
+
+/// Size and alignment of what an argument points to.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct ArgInfo {
+    /// Bytes.
+    pub size: u32,
+    /// Alignment.
+    pub align: u32,
+    /// Zero when a function constant switches the argument off.
+    pub active: u32,
+}

@@ -1,0 +1,97 @@
+//! clang's messages, brought back to the user's own columns.
+
+use crate::error::Diagnostic;
+use std::path::Path;
+
+/// Reads the errors from clang's stderr. `rewritten` is the text that clang saw, `shim` the folder of our headers.
+pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str)) -> Vec<Diagnostic> {
+    let lines: Vec<Parsed> = stderr.lines().filter_map(parse).collect();
+    let mut out: Vec<Diagnostic> = Vec::new();
+    for (i, p) in lines.iter().enumerate().filter(|(_, p)| p.level == "error") {
+        // An error inside our headers belongs to the user's line that led there.
+        let in_shim = |p: &Parsed| Path::new(p.file).starts_with(shim) || p.file == "softmetal-launch";
+        let place = if in_shim(p) { lines[i + 1..].iter().take_while(|n| n.level == "note").find(|n| !in_shim(n)) } else { Some(p) };
+        let (file, line, column) = place.map_or((p.file, p.line, 0), |q| (q.file, q.line, q.column));
+        let column = column_in_source(rewritten, file, line, column, main);
+        let d = Diagnostic { file: file.to_string(), line, column, message: p.message.to_string() };
+        if !out.contains(&d) {
+            out.push(d);
+        }
+    }
+    out
+}
+
+struct Parsed<'a> {
+    file: &'a str,
+    line: u32,
+    column: u32,
+    level: &'a str,
+    message: &'a str,
+}
+
+/// `file:line:column: level: message`
+fn parse(text: &str) -> Option<Parsed<'_>> {
+    for level in ["error", "note", "fatal error"] {
+        let Some((place, message)) = text.split_once(&format!(": {level}: ")) else { continue };
+        let mut parts = place.rsplitn(3, ':');
+        let column = parts.next()?.parse().ok()?;
+        let line = parts.next()?.parse().ok()?;
+        let file = parts.next()?;
+        return Some(Parsed { file, line, column, level: if level == "note" { "note" } else { "error" }, message });
+    }
+    None
+}
+
+/// The same token on the user's line: the preprocessor and the rewriter move columns, not lines.
+pub fn column_in_source(rewritten: &str, file: &str, line: u32, column: u32, (main, source): (&str, &str)) -> u32 {
+    let own = if file == main { source.to_string() } else { std::fs::read_to_string(file).unwrap_or_default() };
+    let Some(original) = own.lines().nth(line.saturating_sub(1) as usize) else { return column };
+    let seen = physical_line(rewritten, file, line).unwrap_or("");
+    let word = word_at(seen, column);
+    if word.is_empty() {
+        return column;
+    }
+    let before = seen.get(..column.saturating_sub(1) as usize).unwrap_or("");
+    let ordinal = occurrences(before, word).len();
+    let places = occurrences(original, word);
+    places.get(ordinal).or(places.last()).map_or(0, |&p| p as u32 + 1)
+}
+
+fn word_at(line: &str, column: u32) -> &str {
+    let Some(rest) = line.get(column.saturating_sub(1) as usize..) else { return "" };
+    let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+    match (end, rest.chars().next()) {
+        (0, Some(c)) => &rest[..c.len_utf8()],
+        _ => &rest[..end],
+    }
+}
+
+/// Where `word` stands as a whole word.
+fn occurrences(line: &str, word: &str) -> Vec<usize> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let wordy = word.chars().all(is_word);
+    line.match_indices(word)
+        .map(|(i, _)| i)
+        .filter(|&i| !wordy || !line[..i].chars().next_back().is_some_and(is_word) && !line[i + word.len()..].chars().next().is_some_and(is_word))
+        .collect()
+}
+
+/// The last text line that a line marker calls `file:line`.
+fn physical_line<'a>(text: &'a str, file: &str, line: u32) -> Option<&'a str> {
+    let (mut at_file, mut at_line, mut found) = (String::new(), 0u32, None);
+    for l in text.lines() {
+        if let Some(rest) = l.strip_prefix("# ") {
+            let mut parts = rest.splitn(2, ' ');
+            if let (Some(Ok(n)), Some(name)) = (parts.next().map(str::parse::<u32>), parts.next()) {
+                at_line = n;
+                at_file = name.trim_start_matches('"').split('"').next().unwrap_or("").to_string();
+                continue;
+            }
+        }
+        if at_line == line && at_file == file && !l.trim().is_empty() {
+            found = Some(l);
+        }
+        at_line += 1;
+    }
+    found
+}

@@ -1,0 +1,94 @@
+//! The launch code that is appended to a rewritten unit.
+
+use super::binding::{Binding, BindingKind};
+use super::rewrite::plain;
+use super::unit::{Entry, Unit};
+use std::fmt::Write;
+
+/// What kind of launch function to emit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Launch {
+    /// One call per threadgroup, with a loop over its threads; for kernels that never wait.
+    Group,
+    /// One call per thread, on a stack of its own.
+    Lane,
+}
+
+/// The C++ text that follows the user's code.
+pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -> String {
+    let mut s = String::from("\n#line 1 \"softmetal-launch\"\n");
+    for n in &entry.scope {
+        let _ = write!(s, "namespace {n} {{ ");
+    }
+    let callee = callee(unit, entry);
+    let _ = write!(
+        s,
+        "\nstatic constexpr auto softmetal_entry = {callee};\n\
+         typedef softmetal::signature<__remove_cv(decltype(softmetal_entry))> softmetal_signature;\n\
+         static inline __attribute__((always_inline)) void softmetal_call(const softmetal::Thread &t) {{\n  (*softmetal_entry)("
+    );
+    for (i, b) in bindings.iter().enumerate() {
+        let p = format!("typename softmetal_signature::template arg<{i}>");
+        let comma = if i == 0 { "" } else { ", " };
+        let _ = match b.kind {
+            BindingKind::Buffer | BindingKind::Constant => write!(s, "{comma}softmetal::buffer_arg<{p}>(t, {})", b.index),
+            BindingKind::Threadgroup => write!(s, "{comma}softmetal::group_arg<{p}>(t, {})", b.index),
+            BindingKind::Builtin => write!(s, "{comma}softmetal::value<{p}>::from(softmetal::builtin::{}(t))", b.attribute),
+        };
+    }
+    s.push_str(");\n}\n");
+    arguments(&mut s, bindings);
+    launcher(&mut s, launch);
+    s.extend(entry.scope.iter().map(|_| "}"));
+    s.push_str(
+        "\nconst softmetal::Runtime *softmetal_runtime;\n\
+         unsigned softmetal::softmetal_static_memory = 0;\n\
+         extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_attach(const softmetal::Runtime *r) { softmetal_runtime = r; }\n",
+    );
+    s
+}
+
+fn callee(unit: &Unit, entry: &Entry) -> String {
+    match entry.deduced {
+        Some((open, close)) => format!("static_cast<void (*){}>(&{})", plain(&unit.lx, open, close + 1), entry.expression),
+        None => format!("&{}", entry.expression),
+    }
+}
+
+/// Text that makes the compiler instantiate entry points without launching them.
+pub fn instantiations(unit: &Unit, entries: &[&Entry]) -> String {
+    let mut s = String::from("\n#line 1 \"softmetal-launch\"\n");
+    for (i, e) in entries.iter().enumerate() {
+        let open: String = e.scope.iter().map(|n| format!("namespace {n} {{ ")).collect();
+        let close = "}".repeat(e.scope.len());
+        let _ = writeln!(s, "{open}static constexpr auto softmetal_entry_{i} = {}; {close}", callee(unit, e));
+    }
+    s
+}
+
+/// Sizes of what the arguments point to, and whether each argument exists under the function constants.
+fn arguments(s: &mut String, bindings: &[Binding]) {
+    s.push_str("extern \"C\" __attribute__((visibility(\"default\"), used)) const softmetal::ArgInfo softmetal_arguments[] = {");
+    for (i, b) in bindings.iter().enumerate() {
+        let active = b.condition.as_deref().map_or("1".to_string(), |c| format!("unsigned(bool({c}))"));
+        let t = format!("softmetal::size_of<typename softmetal_signature::template arg<{i}>>");
+        let _ = write!(s, "{{{t}::size, {t}::align, {active}}}, ");
+    }
+    s.push_str("{0, 0, 0}};\n");
+}
+
+fn launcher(s: &mut String, launch: Launch) {
+    s.push_str(match launch {
+        Launch::Group => {
+            "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_group(const softmetal::GroupInfo *p) {\n\
+             const softmetal::GroupInfo g = *p;\n\
+             for (unsigned z = 0; z < g.threads_per_group[2]; z++) for (unsigned y = 0; y < g.threads_per_group[1]; y++) {\n\
+             _Pragma(\"clang loop vectorize(assume_safety)\")\n\
+             for (unsigned x = 0; x < g.threads_per_group[0]; x++) softmetal_call(softmetal::Thread{g, x, y, z});\n} }\n"
+        }
+        Launch::Lane => {
+            "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_lane(const softmetal::Lane *l) {\n\
+             softmetal_call(softmetal::Thread{*l->group, l->position[0], l->position[1], l->position[2]});\n}\n"
+        }
+    });
+}

@@ -1,0 +1,184 @@
+//! A translation unit as MSL sees it: entry points by host name, and function constants.
+
+use super::binding::{Binding, at, bindings};
+use super::items::{Item, ItemKind, scan};
+use super::lexer::{Lexed, lex};
+use super::params::{attributes, space_of};
+use super::rewrite::plain;
+use crate::error::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A kernel that a host can name.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The name a host uses.
+    pub host_name: String,
+    /// Index of the kernel in [`Unit::items`].
+    pub item: usize,
+    /// The function as a C++ expression, such as `add<float, 4>`.
+    pub expression: String,
+    /// Parameter types when the instantiation leaves template arguments to deduction.
+    pub deduced: Option<(usize, usize)>,
+    /// Namespaces in which the expression is valid.
+    pub scope: Vec<String>,
+}
+
+/// A `[[function_constant(n)]]` variable.
+#[derive(Debug, Clone)]
+pub struct FunctionConstant {
+    /// Variable name.
+    pub name: String,
+    /// Its index.
+    pub index: u32,
+    /// Its type as written.
+    pub type_name: String,
+    /// Index in [`Unit::items`].
+    pub item: usize,
+}
+
+/// The full name of a kernel, which a function of the library with the same name cannot hide.
+fn qualified(item: &Item) -> String {
+    item.scope.iter().chain([&item.name]).map(|n| format!("::{n}")).collect()
+}
+
+/// The analysed source.
+#[derive(Debug)]
+pub struct Unit {
+    /// Tokens.
+    pub lx: Lexed,
+    /// Declarations.
+    pub items: Vec<Item>,
+    /// Entry points in order of appearance.
+    pub entries: Vec<Entry>,
+    /// Function constants in order of appearance.
+    pub constants: Vec<FunctionConstant>,
+}
+
+impl Unit {
+    /// Analyses preprocessed text.
+    pub fn new(text: &str) -> Result<Unit> {
+        let lx = lex(text);
+        let items = scan(&lx);
+        let mut unit = Unit { lx, items, entries: Vec::new(), constants: Vec::new() };
+        unit.find_constants()?;
+        unit.find_entries()?;
+        Ok(unit)
+    }
+
+    /// The bindings of an entry point.
+    pub fn bindings(&self, entry: &Entry) -> Result<Vec<Binding>> {
+        bindings(&self.lx, &self.items[entry.item].parameters(&self.lx))
+    }
+
+    /// `max_total_threads_per_threadgroup` of an entry point, when written as a number.
+    pub fn max_threads(&self, entry: &Entry) -> Option<u32> {
+        let item = &self.items[entry.item];
+        attributes(&self.lx, item.start, item.body.0.max(item.params.1)).iter().find(|a| a.name == "max_total_threads_per_threadgroup")?.argument.parse().ok()
+    }
+
+    fn find_constants(&mut self) -> Result<()> {
+        let lx = &self.lx;
+        for (i, item) in self.items.iter().enumerate().filter(|(_, it)| it.kind == ItemKind::Variable) {
+            let Some(attr) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "function_constant") else { continue };
+            let index = attr.argument.parse().map_err(|_| at(lx, attr.token, format!("`{}` is not a function constant index", attr.argument)))?;
+            let type_name = (item.start..item.end)
+                .take_while(|&k| !lx.is(k, &item.name))
+                .map(|k| lx.str(k))
+                .filter(|s| space_of(s).is_none() && *s != "const")
+                .collect::<Vec<_>>()
+                .join(" ");
+            self.constants.push(FunctionConstant { name: item.name.clone(), index, type_name, item: i });
+        }
+        Ok(())
+    }
+
+    fn find_entries(&mut self) -> Result<()> {
+        let mut entries = Vec::new();
+        for (i, item) in self.items.iter().enumerate() {
+            match item.kind {
+                ItemKind::Kernel if !item.is_template() => entries.push(self.plain_entry(i, item)),
+                ItemKind::Instantiation => entries.extend(self.instance(item)?),
+                _ => {}
+            }
+        }
+        let mut seen = FxHashSet::default();
+        entries.retain(|e| seen.insert(e.host_name.clone()));
+        self.entries = entries;
+        Ok(())
+    }
+
+    fn plain_entry(&self, i: usize, item: &Item) -> Entry {
+        let host = attributes(&self.lx, item.start, item.params.0).into_iter().find(|a| a.name == "host_name");
+        Entry { host_name: host.map_or(item.name.clone(), |a| a.argument), item: i, expression: qualified(item), deduced: None, scope: item.scope.clone() }
+    }
+
+    /// Reads `template [[host_name("x")]] kernel T f<A>;` in its three spellings.
+    fn instance(&self, item: &Item) -> Result<Option<Entry>> {
+        let lx = &self.lx;
+        let Some(host) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "host_name") else { return Ok(None) };
+        let (mut i, mut from, mut to, mut params) = (item.start + 1, 0, 0, None);
+        while i < item.end {
+            match lx.str(i) {
+                "[[" => i = lx.matching(i),
+                "decltype" => i = lx.matching(i + 1),
+                "(" => {
+                    params = Some((i, lx.matching(i)));
+                    break;
+                }
+                ";" => break,
+                _ if lx.is_ident(i) => {
+                    if !lx.is(i - 1, "::") {
+                        from = i;
+                    }
+                    if lx.is(i + 1, "<") {
+                        i = lx.skip_angles(i + 1) - 1;
+                    }
+                    to = i + 1;
+                }
+                _ => {}
+            }
+            i += 1;
+        }
+        let explicit_args = lx.is(to - 1, ">");
+        let base_end = (from..to).find(|&k| lx.is(k, "<")).unwrap_or(to);
+        let base = lx.str(base_end - 1);
+        let Some(kernel) = self.items.iter().position(|k| k.kind == ItemKind::Kernel && k.name == base && k.has_body()) else {
+            return Err(at(lx, item.start, format!("the instantiation `{}` names no kernel template `{base}`", host.argument)));
+        };
+        let expression = format!("{}{}", qualified(&self.items[kernel]), plain(lx, base_end, to));
+        let deduced = if explicit_args { None } else { params };
+        Ok(Some(Entry { host_name: host.argument, item: kernel, expression, deduced, scope: item.scope.clone() }))
+    }
+
+    /// Namespace-scope items whose names are reachable from an entry point, by name alone.
+    pub fn reachable(&self, entry: &Entry) -> Vec<usize> {
+        let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (i, item) in self.items.iter().enumerate() {
+            if !item.name.is_empty() && item.kind != ItemKind::Kernel {
+                by_name.entry(&item.name).or_default().push(i);
+            }
+        }
+        let mut seen = FxHashSet::default();
+        let mut queue = vec![entry.item];
+        let lexed_expression = lex(&entry.expression);
+        for k in 0..lexed_expression.tokens.len() {
+            queue.extend(by_name.get(lexed_expression.str(k)).into_iter().flatten().copied());
+        }
+        while let Some(i) = queue.pop() {
+            if !seen.insert(i) {
+                continue;
+            }
+            let item = &self.items[i];
+            for k in item.start..item.end {
+                if self.lx.is_ident(k)
+                    && let Some(next) = by_name.get(self.lx.str(k))
+                {
+                    queue.extend(next.iter().copied().filter(|n| !seen.contains(n)));
+                }
+            }
+        }
+        let mut list: Vec<_> = seen.into_iter().collect();
+        list.sort_unstable();
+        list
+    }
+}

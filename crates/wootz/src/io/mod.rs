@@ -1,0 +1,50 @@
+//! Tensors in files: `.npy`, `.npz` and safetensors.
+//!
+//! Every length and offset of a file is checked before it is used; a malformed file is an error that says what was found
+//! where. Files are written to a temporary name and renamed, so that a failure leaves no half file under the real one.
+
+mod npy;
+mod npz;
+mod safetensors;
+
+pub use npy::{load_npy, save_npy};
+pub use npz::{load_npz, save_npz};
+pub use safetensors::{load_safetensors, save_safetensors};
+
+use std::io::Write;
+use std::path::Path;
+use wootz_ir::{Error, Result};
+
+fn io_error(path: &Path, error: &std::io::Error) -> Error {
+    Error::Io { path: path.display().to_string(), detail: error.to_string() }
+}
+
+/// Maps a file into memory.
+#[allow(unsafe_code, reason = "the one thing here that the compiler cannot check: what others do to the file")]
+fn map_file(path: &Path) -> std::io::Result<memmap2::Mmap> {
+    let file = std::fs::File::open(path)?;
+    // SAFETY: the mapping is read-only; that the file does not change while tensors refer to it is documented as the
+    // caller's part, as it is for every reader of mapped weights.
+    unsafe { memmap2::Mmap::map(&file) }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| io_error(path, &e))
+}
+
+/// Writes a file whole or not at all.
+fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.part", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let attempt = || -> std::io::Result<()> {
+        let mut file = std::io::BufWriter::new(std::fs::File::create(&temporary)?);
+        write(&mut file)?;
+        file.into_inner()?.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    attempt().map_err(|e| {
+        let _ = std::fs::remove_file(&temporary);
+        io_error(path, &e)
+    })
+}

@@ -1,0 +1,155 @@
+//! NumPy's `.npy`: a magic number, a Python literal that describes the array, and its bytes.
+
+use super::{read_file, write_file};
+use crate::device::Device;
+use crate::tensor::Tensor;
+use std::path::Path;
+use wootz_ir::{DType, Error, Layout, Result, Shape};
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+fn bad(detail: impl Into<String>) -> Error {
+    Error::format("npy", detail)
+}
+
+/// NumPy's name of a dtype. bf16 has none and is written as two raw bytes.
+fn descriptor(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "|b1",
+        DType::U8 => "|u1",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::F16 => "<f2",
+        DType::BF16 => "|V2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+    }
+}
+
+/// The dtype of a NumPy name, and whether its bytes are the wrong way round.
+fn dtype_of(name: &str) -> Result<(DType, bool)> {
+    let (order, rest) = name.split_at(name.len().min(1));
+    let found = DType::ALL.into_iter().find(|&d| &descriptor(d)[1..] == rest);
+    match (found, order) {
+        (Some(dtype), "<" | "|" | "=") => Ok((dtype, false)),
+        (Some(dtype), ">") => Ok((dtype, true)),
+        _ => Err(bad(format!("dtype {name:?} is none that a tensor can have"))),
+    }
+}
+
+/// Reads a `.npy` file.
+pub fn load_npy(path: impl AsRef<Path>) -> Result<Tensor> {
+    parse(&read_file(path.as_ref())?, &Device::default())
+}
+
+/// Writes a tensor as a `.npy` file.
+pub fn save_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
+    let bytes = tensor.to_bytes()?;
+    write_file(path.as_ref(), |file| {
+        file.write_all(&header(tensor))?;
+        file.write_all(&bytes)
+    })
+}
+
+/// Everything in front of the data.
+pub(super) fn header(tensor: &Tensor) -> Vec<u8> {
+    let extents: Vec<String> = tensor.shape().iter().map(|d| format!("{d},")).collect();
+    let shape = match extents.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        many => many.join(" ").trim_end_matches(',').to_string(),
+    };
+    let descr = descriptor(tensor.dtype());
+    let mut dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
+    // The data starts at a multiple of 64.
+    while (MAGIC.len() + 4 + dict.len() + 1) % 64 != 0 {
+        dict.push(' ');
+    }
+    dict.push('\n');
+    let mut out = MAGIC.to_vec();
+    out.extend([1, 0]);
+    out.extend((dict.len() as u16).to_le_bytes());
+    out.extend(dict.as_bytes());
+    out
+}
+
+/// Reads the bytes of a `.npy` file.
+pub(super) fn parse(bytes: &[u8], device: &Device) -> Result<Tensor> {
+    if !bytes.starts_with(MAGIC) || bytes.len() < 10 {
+        return Err(bad("the file does not start with the magic number of a .npy file"));
+    }
+    let (length, start) = match bytes[6] {
+        1 => (u16::from_le_bytes([bytes[8], bytes[9]]) as usize, 10),
+        2 | 3 if bytes.len() >= 12 => {
+            (u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize, 12)
+        }
+        version => return Err(bad(format!("version {version} is unknown"))),
+    };
+    let end = start + length;
+    let header = bytes.get(start..end).ok_or_else(|| {
+        bad(format!("the header should be {length} bytes, the file ends after {}", bytes.len() - start))
+    })?;
+    let text = std::str::from_utf8(header).map_err(|_| bad("the header is not text"))?;
+    let header = Header::parse(text)?;
+    let count = header.shape.checked_count().ok_or_else(|| bad(format!("shape {} overflows", header.shape)))?;
+    let wanted = count.checked_mul(header.dtype.size());
+    let data = &bytes[end..];
+    if wanted.is_none_or(|wanted| data.len() < wanted) {
+        let detail = format!("{}{} needs more than the {} bytes of data", header.dtype, header.shape, data.len());
+        return Err(bad(detail));
+    }
+    let mut data = data[..count * header.dtype.size()].to_vec();
+    if header.swapped {
+        data.chunks_exact_mut(header.dtype.size()).for_each(<[u8]>::reverse);
+    }
+    header.tensor(&data, device)
+}
+
+struct Header {
+    dtype: DType,
+    swapped: bool,
+    fortran: bool,
+    shape: Shape,
+}
+
+impl Header {
+    /// The three entries of the dictionary, in any order.
+    fn parse(text: &str) -> Result<Header> {
+        let value = |key: &str| -> Result<&str> {
+            let quoted = [format!("'{key}':"), format!("\"{key}\":")];
+            let found = quoted.iter().find_map(|q| text.find(q.as_str()).map(|i| &text[i + q.len()..]));
+            found.map(str::trim_start).ok_or_else(|| bad(format!("the header has no {key:?}: {text:?}")))
+        };
+        let descr = value("descr")?;
+        let quote = descr.chars().next().filter(|c| matches!(c, '\'' | '"'));
+        let name = quote.and_then(|q| descr[1..].split(q).next());
+        let name = name.ok_or_else(|| bad(format!("structured dtypes are not tensors: {descr:?}")))?;
+        let (dtype, swapped) = dtype_of(name)?;
+        let order = value("fortran_order")?;
+        let fortran = order.starts_with("True");
+        if !fortran && !order.starts_with("False") {
+            return Err(bad(format!("fortran_order is neither True nor False: {text:?}")));
+        }
+        let list = value("shape")?.strip_prefix('(').and_then(|s| s.split(')').next());
+        let list = list.ok_or_else(|| bad(format!("the shape is no tuple: {text:?}")))?;
+        let extents = list.split(',').map(str::trim).filter(|s| !s.is_empty());
+        let shape: std::result::Result<Shape, _> = extents.map(str::parse::<usize>).collect();
+        let shape = shape.map_err(|_| bad(format!("the shape has an entry that is no extent: ({list})")))?;
+        Ok(Header { dtype, swapped, fortran, shape })
+    }
+
+    fn tensor(&self, data: &[u8], device: &Device) -> Result<Tensor> {
+        if !self.fortran || self.shape.rank() < 2 {
+            return Tensor::from_bytes(data, self.dtype, self.shape.clone(), device);
+        }
+        let reversed: Shape = self.shape.iter().rev().copied().collect();
+        let axes: Vec<isize> = (0..self.shape.rank() as isize).rev().collect();
+        debug_assert!(Layout::contiguous(&reversed).is_contiguous());
+        Tensor::from_bytes(data, self.dtype, reversed, device)?.permute(axes)
+    }
+}

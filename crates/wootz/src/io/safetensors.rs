@@ -1,0 +1,96 @@
+//! safetensors: a JSON index and one block of bytes. Files are mapped, and tensors refer to the mapping.
+
+use super::{io_error, write_file};
+use crate::device::Device;
+use crate::tensor::Tensor;
+use memmap2::Mmap;
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::SafeTensors;
+use std::path::Path;
+use std::sync::Arc;
+use wootz_backend::HostMemory;
+use wootz_ir::{DType, Error, Layout, Result, Shape};
+
+fn bad(detail: impl Into<String>) -> Error {
+    Error::format("safetensors", detail)
+}
+
+fn from_dtype(dtype: Dtype) -> Option<DType> {
+    Some(match dtype {
+        Dtype::BOOL => DType::Bool,
+        Dtype::U8 => DType::U8,
+        Dtype::U16 => DType::U16,
+        Dtype::U32 => DType::U32,
+        Dtype::U64 => DType::U64,
+        Dtype::I8 => DType::I8,
+        Dtype::I16 => DType::I16,
+        Dtype::I32 => DType::I32,
+        Dtype::I64 => DType::I64,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::BF16,
+        Dtype::F32 => DType::F32,
+        Dtype::F64 => DType::F64,
+        _ => return None,
+    })
+}
+
+fn to_dtype(dtype: DType) -> Dtype {
+    match dtype {
+        DType::Bool => Dtype::BOOL,
+        DType::U8 => Dtype::U8,
+        DType::U16 => Dtype::U16,
+        DType::U32 => Dtype::U32,
+        DType::U64 => Dtype::U64,
+        DType::I8 => Dtype::I8,
+        DType::I16 => Dtype::I16,
+        DType::I32 => Dtype::I32,
+        DType::I64 => Dtype::I64,
+        DType::F16 => Dtype::F16,
+        DType::BF16 => Dtype::BF16,
+        DType::F32 => Dtype::F32,
+        DType::F64 => Dtype::F64,
+    }
+}
+
+/// A part of a mapped file.
+struct Part {
+    map: Arc<Mmap>,
+    range: std::ops::Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.map[self.range.clone()]
+    }
+}
+
+/// Reads every tensor of a safetensors file, sorted by name. The file is mapped and must not change while they live.
+pub fn load_safetensors(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
+    let path = path.as_ref();
+    let map = Arc::new(crate::io::map_file(path).map_err(|e| io_error(path, &e))?);
+    let file = SafeTensors::deserialize(&map).map_err(|e| bad(e.to_string()))?;
+    let device = Device::default();
+    let mut tensors = Vec::new();
+    for (name, view) in file.tensors() {
+        let dtype = from_dtype(view.dtype())
+            .ok_or_else(|| bad(format!("tensor {name:?} has dtype {:?}, which no tensor here has", view.dtype())))?;
+        let layout = Layout::contiguous(&Shape::from(view.shape()));
+        let start = view.data().as_ptr() as usize - map.as_ptr() as usize;
+        let part = Part { map: map.clone(), range: start..start + view.data().len() };
+        tensors.push((name, Tensor::from_host(HostMemory::new(part), dtype, layout, &device)?));
+    }
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(tensors)
+}
+
+/// Writes named tensors as a safetensors file.
+pub fn save_safetensors(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
+    let bytes: Vec<Vec<u8>> = tensors.iter().map(|(_, t)| t.to_bytes()).collect::<Result<_>>()?;
+    let mut views = Vec::new();
+    for ((name, tensor), bytes) in tensors.iter().zip(&bytes) {
+        let view = TensorView::new(to_dtype(tensor.dtype()), tensor.shape().to_vec(), bytes);
+        views.push((*name, view.map_err(|e| bad(format!("tensor {name:?}: {e}")))?));
+    }
+    let file = safetensors::serialize(views, None).map_err(|e| bad(e.to_string()))?;
+    write_file(path.as_ref(), |out| out.write_all(&file))
+}

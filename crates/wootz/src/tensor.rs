@@ -1,0 +1,261 @@
+//! The tensor itself.
+
+use crate::device::Device;
+use crate::element::Element;
+use crate::eval::{self, Value};
+use std::sync::Arc;
+use wootz_backend::HostMemory;
+use wootz_ir::graph::{Leaf, Node, NodeRef};
+use wootz_ir::{DType, Error, Layout, Number, Result, Shape, build};
+
+/// An n-dimensional array, lazy and cheap to clone.
+#[derive(Clone)]
+pub struct Tensor {
+    pub(crate) node: NodeRef,
+    pub(crate) device: Device,
+}
+
+/// An axis, counted from the front or, when negative, from the end.
+pub type Axis = isize;
+
+impl Tensor {
+    pub(crate) fn new(node: NodeRef, device: &Device) -> Tensor {
+        Tensor { node, device: device.clone() }
+    }
+
+    /// The result of an op on this tensor's device.
+    pub(crate) fn wrap(&self, node: Result<NodeRef>) -> Result<Tensor> {
+        Ok(Tensor::new(node?, &self.device))
+    }
+
+    /// The shape.
+    pub fn shape(&self) -> &Shape {
+        self.node.shape()
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.node.dtype()
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.shape().rank()
+    }
+
+    /// The number of elements.
+    pub fn count(&self) -> usize {
+        self.shape().count()
+    }
+
+    /// The device that the tensor is computed on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Whether the value is there already.
+    pub fn is_evaluated(&self) -> bool {
+        self.node.value().is_some()
+    }
+
+    /// A vector from a slice, on the default device.
+    pub fn from_slice<T: Element>(data: &[T]) -> Result<Tensor> {
+        Tensor::from_slice_on(data, &Device::default())
+    }
+
+    /// A vector from a slice.
+    pub fn from_slice_on<T: Element>(data: &[T], device: &Device) -> Result<Tensor> {
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        Tensor::from_bytes(bytes, T::DTYPE, [data.len()], device)
+    }
+
+    /// A tensor of a shape from elements in row-major order.
+    pub fn from_vec<T: Element>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
+        Tensor::from_slice(&data)?.reshape(shape)
+    }
+
+    /// A tensor from the bytes of its elements in row-major order, which are copied.
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
+        let shape = shape.into();
+        check_bytes("from_bytes", bytes.len(), dtype, &shape)?;
+        check_bools("from_bytes", bytes, dtype)?;
+        let home = device.home();
+        let buffer = home.backend().allocate(bytes.len())?;
+        home.backend().upload(&buffer, 0, bytes)?;
+        Ok(Tensor::from_value(Value { device: home, buffer }, Layout::contiguous(&shape), dtype, device))
+    }
+
+    /// A tensor over memory that someone else owns and never changes, without a copy where the device can. Elements lie
+    /// as `layout` says, which must stay inside the memory.
+    pub fn from_host(memory: HostMemory, dtype: DType, layout: Layout, device: &Device) -> Result<Tensor> {
+        let bytes = memory.bytes();
+        let end = layout.reach().map_or(0, |(_, high)| high + 1).checked_mul(dtype.size());
+        if end.is_none_or(|end| end > bytes.len()) {
+            let detail = format!("{dtype}{layout} reaches beyond {} bytes of memory", bytes.len());
+            return Err(Error::argument("from_host", detail));
+        }
+        let misaligned = !(bytes.as_ptr() as usize).is_multiple_of(dtype.size());
+        check_bools("from_host", bytes, dtype)?;
+        let home = device.home();
+        let buffer = if misaligned {
+            let buffer = home.backend().allocate(bytes.len())?;
+            home.backend().upload(&buffer, 0, bytes)?;
+            buffer
+        } else {
+            home.backend().import(memory)?
+        };
+        Ok(Tensor::from_value(Value { device: home, buffer }, layout, dtype, device))
+    }
+
+    pub(crate) fn from_value(value: Value, layout: Layout, dtype: DType, device: &Device) -> Tensor {
+        let leaf = Leaf { layout, donated: false, payload: Arc::new(value) };
+        Tensor::new(Node::leaf(leaf, dtype), device)
+    }
+
+    /// A zero-dimensional constant of a dtype.
+    pub fn scalar(value: impl Into<Number>, dtype: DType, device: &Device) -> Tensor {
+        Tensor::new(Node::constant(value.into(), dtype), device)
+    }
+
+    /// This tensor with the promise that nothing else needs its present value: `write_at` may then update its buffer in
+    /// place. The tensor is evaluated now.
+    pub fn donate(&self) -> Result<Tensor> {
+        let (value, layout) = self.value()?;
+        let leaf = Leaf { layout, donated: true, payload: Arc::new(value) };
+        Ok(Tensor::new(Node::leaf(leaf, self.dtype()), &self.device))
+    }
+
+    /// Computes the tensor now.
+    pub fn eval(&self) -> Result<&Tensor> {
+        eval::eval([self])?;
+        Ok(self)
+    }
+
+    /// The value, computed if need be, and how it lies in its buffer.
+    pub(crate) fn value(&self) -> Result<(Value, Layout)> {
+        self.eval()?;
+        let leaf = self.node.value().expect("evaluation gives a value or an error");
+        Ok((eval::value_of(&leaf)?.clone(), leaf.layout))
+    }
+
+    /// The elements in row-major order; the dtype must be the element's.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        if T::DTYPE != self.dtype() {
+            let expected = format!("{} (cast first)", T::DTYPE);
+            return Err(Error::dtype("to_vec", &[self.dtype()], expected));
+        }
+        let bytes = self.to_bytes()?;
+        let mut values = Vec::with_capacity(self.count());
+        for chunk in bytes.chunks_exact(size_of::<T>()) {
+            let value = bytemuck::checked::try_pod_read_unaligned(chunk).map_err(|_| {
+                Error::argument("to_vec", "a bool tensor holds a byte that is neither 0 nor 1")
+            })?;
+            values.push(value);
+        }
+        Ok(values)
+    }
+
+    /// The bytes of the elements in row-major order.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let contiguous = self.contiguous()?;
+        let (value, layout) = contiguous.value()?;
+        let mut bytes = vec![0; self.count() * self.dtype().size()];
+        let offset = layout.offset * self.dtype().size();
+        value.device.backend().download(&value.buffer, offset, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The only element, as a number.
+    pub fn item(&self) -> Result<Number> {
+        if self.count() != 1 {
+            return Err(Error::shape("item", &[self.shape()], "just one element"));
+        }
+        Ok(self.to_numbers()?[0])
+    }
+
+    /// The elements as numbers, whatever the dtype.
+    pub fn to_numbers(&self) -> Result<Vec<Number>> {
+        let bytes = self.to_bytes()?;
+        macro_rules! numbers {
+            ($t:ty) => {
+                bytes
+                    .chunks_exact(size_of::<$t>())
+                    .map(|c| Number::from(bytemuck::pod_read_unaligned::<$t>(c)))
+                    .collect()
+            };
+        }
+        Ok(match self.dtype() {
+            DType::Bool => bytes.iter().map(|&b| Number::Bool(b != 0)).collect(),
+            DType::U8 => numbers!(u8),
+            DType::U16 => numbers!(u16),
+            DType::U32 => numbers!(u32),
+            DType::U64 => numbers!(u64),
+            DType::I8 => numbers!(i8),
+            DType::I16 => numbers!(i16),
+            DType::I32 => numbers!(i32),
+            DType::I64 => numbers!(i64),
+            DType::F16 => numbers!(half::f16),
+            DType::BF16 => numbers!(half::bf16),
+            DType::F32 => numbers!(f32),
+            DType::F64 => numbers!(f64),
+        })
+    }
+
+    /// The tensor evaluated and in row-major order.
+    pub fn contiguous(&self) -> Result<Tensor> {
+        let (_, layout) = self.value()?;
+        if layout.is_contiguous() {
+            return Ok(self.clone());
+        }
+        // A reshape to one axis and back moves the elements into order.
+        let flat = self.wrap(build::reshape(&self.node, &Shape::from([self.count()])))?;
+        let copied = flat.copied()?;
+        self.wrap(build::reshape(&copied.node, self.shape()))
+    }
+
+    /// A copy of the value in a buffer of its own.
+    pub fn copied(&self) -> Result<Tensor> {
+        let spans: Vec<_> = self.shape().iter().map(|&d| wootz_ir::Span::all(d)).collect();
+        let copy = self.wrap(build::update_slice(&self.node, &spans, &self.node))?;
+        copy.eval()?;
+        Ok(copy)
+    }
+
+    /// The tensor on another device. On its own device it is the tensor itself; else it is evaluated and copied.
+    pub fn to_device(&self, device: &Device) -> Result<Tensor> {
+        if *device == self.device {
+            return Ok(self.clone());
+        }
+        let (value, layout) = self.value()?;
+        let home = device.home_of(&value.device);
+        let moved = eval::move_value(&value, &home)?;
+        Ok(Tensor::from_value(moved, layout, self.dtype(), device))
+    }
+
+    /// Conversion to another dtype: integers wrap, floats to integers truncate and saturate.
+    pub fn cast(&self, dtype: DType) -> Result<Tensor> {
+        Ok(Tensor::new(build::cast(&self.node, dtype), &self.device))
+    }
+
+    /// The plan that evaluation would run, in readable form.
+    pub fn explain(&self) -> Result<String> {
+        Ok(eval::explain([self])?.explain())
+    }
+}
+
+fn check_bytes(op: &'static str, bytes: usize, dtype: DType, shape: &Shape) -> Result<()> {
+    build::check_shape(op, shape, dtype)?;
+    let expected = shape.count() * dtype.size();
+    if bytes != expected {
+        let detail = format!("{bytes} bytes were given for {dtype}{shape}, which takes {expected}");
+        return Err(Error::argument(op, detail));
+    }
+    Ok(())
+}
+
+fn check_bools(op: &'static str, bytes: &[u8], dtype: DType) -> Result<()> {
+    if dtype == DType::Bool && bytes.iter().any(|&b| b > 1) {
+        return Err(Error::argument(op, "a bool is a byte of 0 or 1; others were given"));
+    }
+    Ok(())
+}

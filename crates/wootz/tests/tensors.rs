@@ -1,0 +1,163 @@
+//! Tensors from the outside: what a user of the crate relies on.
+
+use wootz::{DType, Device, Index, Result, Tensor, compile};
+
+#[test]
+fn chains_and_reductions() -> Result<()> {
+    let x = Tensor::arange(0, 6, 1, DType::F32)?.reshape([2, 3])?;
+    let y = ((&x * 2.0)? + &x)?;
+    assert_eq!(y.to_vec::<f32>()?, [0.0, 3.0, 6.0, 9.0, 12.0, 15.0]);
+    assert_eq!(y.sum_axes([0], false)?.to_vec::<f32>()?, [9.0, 15.0, 21.0]);
+    assert_eq!(y.sum_axes([1], true)?.to_vec::<f32>()?, [9.0, 36.0]);
+    assert_eq!(y.sum()?.item()?.to_f64(), 45.0);
+    assert_eq!(y.t()?.to_vec::<f32>()?, [0.0, 9.0, 3.0, 12.0, 6.0, 15.0]);
+    let m = x.matmul(&x.t()?)?;
+    assert_eq!(m.to_vec::<f32>()?, [5.0, 14.0, 14.0, 50.0]);
+    Ok(())
+}
+
+#[test]
+fn printing_aligns_and_shortens() -> Result<()> {
+    let x = Tensor::arange(0, 6, 1, DType::F32)?.reshape([2, 3])?;
+    assert_eq!(x.to_string(), "[[0., 1., 2.],\n [3., 4., 5.]]");
+    let long = Tensor::arange(0, 2000, 1, DType::I32)?;
+    assert_eq!(long.to_string(), "[   0,    1,    2, ..., 1997, 1998, 1999]");
+    assert_eq!(format!("{x:?}"), "Tensor(f32[2, 3] on cpu)");
+    Ok(())
+}
+
+#[test]
+fn indexing_reads_and_writes() -> Result<()> {
+    let x = Tensor::arange(0, 12, 1, DType::I32)?.reshape([3, 4])?;
+    let part = x.index(&[Index::Range { start: None, stop: None, step: -2 }, Index::At(-1)])?;
+    assert_eq!(part.to_vec::<i32>()?, [11, 3]);
+    let set = x.index_assign(&[Index::At(1)], &Tensor::scalar(0, DType::I32, x.device()))?;
+    assert_eq!(set.index(&[Index::At(1)])?.to_vec::<i32>()?, [0; 4]);
+    let rows = Tensor::from_slice(&[2i64, -3])?;
+    assert_eq!(x.take(&rows, 0)?.to_vec::<i32>()?, [8, 9, 10, 11, 0, 1, 2, 3]);
+    let big = x.mask_select(&x.greater(8)?)?;
+    assert_eq!(big.to_vec::<i32>()?, [9, 10, 11]);
+    Ok(())
+}
+
+#[test]
+fn random_numbers_repeat_and_have_the_right_moments() -> Result<()> {
+    let a = Tensor::normal([20_000], 7, DType::F32)?;
+    let b = Tensor::normal([20_000], 7, DType::F32)?;
+    assert_eq!(a.to_vec::<f32>()?, b.to_vec::<f32>()?);
+    assert!(a.mean()?.to_f64()?.abs() < 0.03);
+    assert!((a.std(0.0)?.to_f64()? - 1.0).abs() < 0.03);
+    let u = Tensor::uniform([20_000], 8, DType::F32)?;
+    assert!(u.max()?.to_f64()? < 1.0 && u.min()?.to_f64()? >= 0.0);
+    let dice = Tensor::integers([6000], 1, 7, 9, DType::I32)?;
+    for face in 1..=6 {
+        let count = dice.equal(face)?.count_nonzero([0], false)?.to_f64()?;
+        assert!((800.0..1200.0).contains(&count), "{face}: {count}");
+    }
+    Ok(())
+}
+
+#[test]
+fn einsum_contracts() -> Result<()> {
+    let a = Tensor::uniform([2, 3, 4], 1, DType::F32)?;
+    let b = Tensor::uniform([2, 4, 5], 2, DType::F32)?;
+    let by_einsum = Tensor::einsum("bij,bjk->bik", &[&a, &b])?;
+    let by_matmul = a.matmul(&b)?;
+    assert_eq!(by_einsum.to_vec::<f32>()?, by_matmul.to_vec::<f32>()?);
+    let m = Tensor::arange(0, 9, 1, DType::F64)?.reshape([3, 3])?;
+    assert_eq!(Tensor::einsum("ii", &[&m])?.to_f64()?, 12.0);
+    assert_eq!(Tensor::einsum("ii->i", &[&m])?.to_vec::<f64>()?, [0.0, 4.0, 8.0]);
+    assert_eq!(Tensor::einsum("ij->ji", &[&m])?.to_vec::<f64>()?, m.t()?.to_vec::<f64>()?);
+    assert!(Tensor::einsum("ij,jk->iq", &[&m, &m]).is_err());
+    Ok(())
+}
+
+#[test]
+fn errors_carry_the_facts() -> Result<()> {
+    let a = Tensor::zeros([2, 3], DType::F32)?;
+    let b = Tensor::zeros([4], DType::F32)?;
+    let text = (&a + &b).unwrap_err().to_string();
+    assert!(text.contains("add") && text.contains("[2, 3]") && text.contains("[4]"), "{text}");
+    let text = a.reshape([7]).unwrap_err().to_string();
+    assert!(text.contains("[2, 3]") && text.contains('6'), "{text}");
+    assert!(a.sum_axes([2], false).unwrap_err().to_string().contains("axis 2"));
+    let zero = Tensor::from_slice(&[1i32, 0])?;
+    let text = zero.floor_divide(&zero)?.eval().unwrap_err().to_string();
+    assert!(text.contains("division by zero") && text.contains("floor_divide"), "{text}");
+    assert_eq!(zero.to_vec::<i32>()?, [1, 0], "operands stay usable");
+    let text = Device::from_name("tpu").unwrap_err().to_string();
+    assert!(text.contains("tpu") && text.contains("cpu"), "{text}");
+    let text = Tensor::zeros([1 << 40, 1 << 30], DType::F32).unwrap_err().to_string();
+    assert!(text.contains("bytes"), "{text}");
+    let huge = Tensor::ones([1 << 45], DType::F32)?.eval().unwrap_err().to_string();
+    assert!(huge.contains("cannot allocate"), "{huge}");
+    let text = Tensor::from_slice(&[1u8])?.add(300).unwrap_err().to_string();
+    assert!(text.contains("300") && text.contains("u8"), "{text}");
+    let text = Tensor::from_slice(&[1.0f32])?.take(&Tensor::from_slice(&[5i64])?, 0)?.eval().unwrap_err();
+    assert!(text.to_string().contains("out of range"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn compiled_functions_replay() -> Result<()> {
+    let device = Device::cpu();
+    let weight = Tensor::arange(0, 4, 1, DType::F32)?.reshape([2, 2])?;
+    let f = compile(&device, move |args| Ok(vec![args[0].matmul(&weight)?.add(1.0)?.relu()?]));
+    for i in 0..3 {
+        let x = Tensor::full([1, 2], i as f32, DType::F32)?;
+        let want = [2.0 * i as f32 + 1.0, 4.0 * i as f32 + 1.0];
+        assert_eq!(f.call(&[&x])?[0].to_vec::<f32>()?, want);
+    }
+    let looks = compile(&device, |args| {
+        args[0].item()?;
+        Ok(vec![])
+    });
+    assert!(looks.call(&[&Tensor::ones([1], DType::F32)?]).is_err());
+    Ok(())
+}
+
+#[test]
+fn donated_state_is_updated_in_place() -> Result<()> {
+    let cache = Tensor::zeros([4, 2], DType::F32)?.copied()?;
+    let start = Tensor::from_slice(&[2i32])?;
+    let rows = Tensor::ones([1, 2], DType::F32)?;
+    let updated = cache.donate()?.write_at(&rows, &start, 0)?;
+    assert_eq!(updated.to_vec::<f32>()?, [0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
+    assert_eq!(cache.to_vec::<f32>()?, updated.to_vec::<f32>()?, "the same buffer");
+    let copied = updated.write_at(&rows, &Tensor::from_slice(&[0i32])?, 0)?;
+    assert_eq!(copied.to_vec::<f32>()?[..2], [1.0, 1.0]);
+    assert_eq!(updated.to_vec::<f32>()?[..2], [0.0, 0.0], "not donated, so not changed");
+    Ok(())
+}
+
+#[test]
+fn deep_graphs_do_not_overflow_the_stack() -> Result<()> {
+    let mut x = Tensor::zeros([4], DType::F32)?;
+    for _ in 0..100_000 {
+        x = x.add(1.0)?;
+    }
+    assert_eq!(x.to_vec::<f32>()?, [100_000.0; 4]);
+    let mut y = Tensor::zeros([4], DType::F32)?;
+    for _ in 0..100_000 {
+        y = y.add(1.0)?;
+    }
+    drop(y);
+    Ok(())
+}
+
+#[test]
+fn many_threads_share_tensors() -> Result<()> {
+    let x = Tensor::arange(0, 100_000, 1, DType::F32)?;
+    let threads: Vec<_> = (0..8)
+        .map(|i| {
+            let x = x.clone();
+            std::thread::spawn(move || x.mul(i)?.sum()?.to_f64())
+        })
+        .collect();
+    let sum = (0..100_000u64).sum::<u64>() as f64;
+    for (i, thread) in threads.into_iter().enumerate() {
+        let got = thread.join().expect("no panic")?;
+        assert!((got - i as f64 * sum).abs() <= 1e-6 * i as f64 * sum, "{i}: {got}");
+    }
+    Ok(())
+}
