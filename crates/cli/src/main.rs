@@ -1,3 +1,69 @@
-//! The `wootz` command.
+//! The `wootz` command: devices, their validation, and language models on them.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod bench;
+mod check;
+mod devices;
+mod estimate;
+mod inspect;
+mod logits;
+mod models;
+mod output;
+mod perplexity;
+mod pull;
+mod run;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Lazy tensors and local language models on the fastest device proven correct.
+#[derive(Parser)]
+#[command(name = "wootz", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the devices of this machine
+    Devices(devices::Args),
+    /// Compare a device with the reference evaluator, op by op
+    Check(check::Args),
+    /// Measure speed, as a fraction of the machine's limit and next to NumPy
+    Bench(bench::Args),
+    /// Answer a prompt with a language model
+    Run(run::Args),
+    /// Fetch a known model, or list them
+    Pull(pull::Args),
+    /// Show the metadata and tensors of a model file
+    Inspect(inspect::Args),
+    /// Estimate the memory that a model takes at a context length
+    Estimate(estimate::Args),
+    /// Measure how well a model expects a text
+    Perplexity(perplexity::Args),
+    /// Write the logits after each of some tokens to an .npy file
+    Logits(logits::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Devices(args) => devices::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Pull(args) => pull::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Estimate(args) => estimate::run(&args),
+        Command::Perplexity(args) => perplexity::run(&args),
+        Command::Logits(args) => logits::run(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            anstream::eprintln!("{}error:{} {error}", output::BAD.render(), output::BAD.render_reset());
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -19,6 +19,7 @@ pub mod gemm;
 pub mod isa;
 pub mod math;
 mod memory;
+mod peak;
 pub mod quant;
 pub mod reduce;
 pub mod rows;
@@ -28,3 +29,4 @@ pub mod sort;
 pub mod team;
 
 pub use backend::CpuBackend;
+pub use peak::measure_fma_gflops;

@@ -5,7 +5,22 @@
 //! bad input give errors with the facts, never a panic.
 #![forbid(unsafe_code)]
 
+pub mod chat;
+pub mod config;
 mod error;
+pub mod estimate;
+mod generate;
+mod model;
+mod models;
+pub mod pull;
+mod rope;
+pub mod sampling;
+mod session;
+pub mod stop;
 pub mod tokenizer;
+mod weights;
 
 pub use error::{Error, Result};
+pub use generate::{Finish, Generated, Request};
+pub use model::Model;
+pub use session::{Session, SessionOptions};

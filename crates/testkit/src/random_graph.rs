@@ -10,6 +10,7 @@ use crate::leaf::{LayoutClass, Leaf};
 use crate::random::Random;
 use crate::tolerance::{Tolerance, epsilon};
 use crate::values;
+use std::sync::Arc;
 use wootz_ir::build;
 use wootz_ir::graph::{Node, NodeRef};
 use wootz_ir::op::{ArgOp, Axes, ReduceOp, ScanOp};
@@ -55,7 +56,8 @@ impl RandomGraph {
             maker.step()?;
         }
         let last = |pool: &[NodeRef], n: usize| pool[pool.len() - n..].to_vec();
-        Ok([last(&maker.floats, 4), last(&maker.integers, 2)].concat())
+        let rest = [maker.gathered(true)?, maker.gathered(false)?];
+        Ok([last(&maker.floats, 4), last(&maker.integers, 2), rest.to_vec()].concat())
     }
 
     /// What the reference evaluator makes of it.
@@ -96,13 +98,30 @@ fn constant(value: i64) -> NodeRef {
 const LIMIT: usize = 96;
 
 impl Maker {
-    /// A node of a pool: often a late one, for depth, sometimes any, for width.
+    /// A node of a pool: a late one, for depth; the oldest that nothing uses yet, so that little is left out; or any.
     fn pick(&mut self, float: bool) -> NodeRef {
         let pool = if float { &self.floats } else { &self.integers };
         let n = pool.len();
-        let at =
-            if self.random.once_in(2) { n - 1 - self.random.below(n.min(4)) } else { self.random.below(n) };
+        let at = match self.random.below(3) {
+            0 => n - 1 - self.random.below(n.min(4)),
+            1 => pool.iter().position(|node| Arc::strong_count(node) == 1).unwrap_or(n - 1),
+            _ => self.random.below(n),
+        };
         pool[at].clone()
+    }
+
+    /// What nothing uses yet, combined into one node, so that all of the graph counts.
+    fn gathered(&self, float: bool) -> Result<NodeRef> {
+        let pool = if float { &self.floats } else { &self.integers };
+        let mut all = pool[0].clone();
+        for node in pool.iter().filter(|node| Arc::strong_count(node) == 1) {
+            let node = fit(node, all.shape())?;
+            all = match float {
+                true => scaled(&apply(ElementwiseOp::Add, &[&all, &node])?, 0.5)?,
+                false => apply(ElementwiseOp::BitwiseXor, &[&all, &node])?,
+            };
+        }
+        Ok(all)
     }
 
     fn keep(&mut self, node: NodeRef) -> Result<()> {
@@ -362,13 +381,25 @@ fn fit(x: &NodeRef, shape: &Shape) -> Result<NodeRef> {
 mod tests {
     use super::*;
 
+    /// Nodes that the outputs depend on.
+    fn reachable(graph: &RandomGraph) -> usize {
+        let leaf = |leaf: &Leaf| {
+            let payload = std::sync::Arc::new(());
+            let value = wootz_ir::graph::Leaf { layout: leaf.layout.clone(), donated: false, payload };
+            Node::leaf(value, leaf.dtype())
+        };
+        let leaves: Vec<NodeRef> = graph.leaves.iter().map(leaf).collect();
+        wootz_ir::graph::Trace::of(&graph.build(&leaves).unwrap()).graph.nodes.len()
+    }
+
     #[test]
     fn graphs_are_large_bounded_and_reproducible() {
         for seed in 0..6 {
             let graph = random_graph(seed, 200);
             let first = graph.expected().unwrap();
             assert_eq!(first, graph.expected().unwrap(), "seed {seed}");
-            assert_eq!(first.len(), 6);
+            assert_eq!(first.len(), 8);
+            assert!(reachable(&graph) > 300, "seed {seed}: {} nodes", reachable(&graph));
             for output in first.iter().filter(|t| t.dtype.is_float()) {
                 assert!(output.to_f64().iter().all(|v| v.abs() <= 2.5), "seed {seed}: {output:?}");
             }

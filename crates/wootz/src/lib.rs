@@ -20,9 +20,11 @@
 //! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
 #![deny(unsafe_code)]
 
+pub mod check;
 mod compile;
 mod create;
 mod device;
+mod dispatch;
 mod display;
 mod einsum;
 mod element;
@@ -38,6 +40,7 @@ mod tensor;
 
 pub use compile::{Compiled, compile};
 pub use device::Device;
+pub use dispatch::CostModel;
 pub use element::Element;
 pub use eval::{eval, explain};
 pub use indexing::Index;
@@ -45,6 +48,7 @@ pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safe
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
 pub use tensor::{Axis, Tensor};
-pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
+pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
+pub use wootz_cpu::measure_fma_gflops;
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};

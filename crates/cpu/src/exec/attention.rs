@@ -3,6 +3,7 @@
 
 use super::Task;
 use super::access::{ReadRun, reader};
+use super::loops::{self, Loop1};
 use super::workspace::Workspace;
 use crate::isa::{Isa, Kernel, Real, dispatch};
 use crate::math::Elementary;
@@ -34,6 +35,8 @@ struct Rows<'a, T: 'static> {
     /// Rows that are values of type T already, side by side, need no copy.
     direct: bool,
     read: ReadRun,
+    /// From the dtype's compute type to T, where they differ (a half-precision cache under f64 queries).
+    widen: Option<(Loop1, &'static mut [f32])>,
     buffer: &'static mut [T],
 }
 
@@ -46,10 +49,12 @@ impl<'a, T: bytemuck::Pod> Rows<'a, T> {
             start: task.run.pointers[buffer as usize].cast_const(),
             layout: &load.layout,
             size: load.dtype.size(),
-            direct: load.layout.strides[3] == 1
-                && load.dtype.compute().dtype() == load.dtype
-                && size_of::<T>() == load.dtype.size(),
+            direct: load.layout.strides[3] == 1 && load.dtype.size() == size_of::<T>(),
             read: reader(load.dtype),
+            widen: (load.dtype.compute().dtype().size() != size_of::<T>()).then(|| {
+                let widen = loops::convert(ScalarType::F32, ScalarType::F64).expect("floats convert");
+                (widen, workspace.slice::<f32>(depth))
+            }),
             buffer: workspace.slice::<T>(depth),
         }
     }
@@ -64,7 +69,14 @@ impl<'a, T: bytemuck::Pod> Rows<'a, T> {
             if self.direct {
                 return std::slice::from_raw_parts(row.cast(), depth);
             }
-            (self.read)(row, self.layout.strides[3], self.buffer.as_mut_ptr().cast(), depth);
+            let stride = self.layout.strides[3];
+            match &mut self.widen {
+                None => (self.read)(row, stride, self.buffer.as_mut_ptr().cast(), depth),
+                Some((widen, narrow)) => {
+                    (self.read)(row, stride, narrow.as_mut_ptr().cast(), depth);
+                    widen(narrow.as_ptr().cast(), self.buffer.as_mut_ptr().cast(), depth);
+                }
+            }
         }
         self.buffer
     }

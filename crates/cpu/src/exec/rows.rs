@@ -2,8 +2,8 @@
 
 use super::Task;
 use super::workspace::Workspace;
-use crate::isa::{Isa, Kernel, Real, dispatch};
 use crate::math::Elementary;
+use crate::rows::{self, Affine, RowIo};
 use wootz_ir::ScalarType;
 use wootz_ir::op::ScanOp;
 
@@ -71,77 +71,17 @@ macro_rules! by_float {
 
 pub fn softmax(task: &Task<'_>, workspace: &mut Workspace, log: bool) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, log: bool) {
-        each_row::<T>(task, workspace, |row| dispatch(SoftmaxRow { row, log }));
+        let kernel = if log { rows::log_softmax::<T> } else { rows::softmax::<T> };
+        each_row::<T>(task, workspace, |row| kernel(RowIo::in_place(row)));
     }
     by_float!(task, typed::<_>(task, workspace, log));
-}
-
-/// Lanes that a row is combined in, so that the compiler keeps several vectors in flight.
-const LANES: usize = 32;
-
-/// `f` over all elements, `LANES` running values at a time.
-#[inline(always)]
-fn fold<T: Real>(row: &[T], start: T, f: impl Fn(T, T) -> T, join: impl Fn(T, T) -> T) -> T {
-    let mut lanes = [start; LANES];
-    let mut chunks = row.chunks_exact(LANES);
-    for chunk in &mut chunks {
-        for l in 0..LANES {
-            lanes[l] = f(lanes[l], chunk[l]);
-        }
-    }
-    for (l, &x) in chunks.remainder().iter().enumerate() {
-        lanes[l] = f(lanes[l], x);
-    }
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for l in 0..width {
-            lanes[l] = join(lanes[l], lanes[l + width]);
-        }
-    }
-    lanes[0]
-}
-
-/// The larger, or NaN if either is.
-#[inline(always)]
-fn larger<T: Real>(a: T, b: T) -> T {
-    #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
-    if a > b || a != a { a } else { b }
-}
-
-struct SoftmaxRow<'a, T> {
-    row: &'a mut [T],
-    log: bool,
-}
-
-impl<T: Elementary> Kernel for SoftmaxRow<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        let row = self.row;
-        let max = fold(row, -T::of(f64::INFINITY), larger, larger);
-        if self.log {
-            let sum = fold(row, T::ZERO, |sum, x| sum + (x - max).v_exp::<I>(), |a, b| a + b);
-            let shift = max + sum.v_ln::<I>();
-            // Large values cancel against the maximum first, so that precision is not lost to their size.
-            let log_sum = shift - max;
-            row.iter_mut().for_each(|x| *x = (*x - max) - log_sum);
-            return;
-        }
-        for x in row.iter_mut() {
-            *x = (*x - max).v_exp::<I>();
-        }
-        let sum = fold(row, T::ZERO, |sum, x| sum + x, |a, b| a + b);
-        let scale = T::ONE / sum;
-        row.iter_mut().for_each(|x| *x = *x * scale);
-    }
 }
 
 pub fn rms_norm(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
         let weight = parameter::<T>(task, workspace, 1);
-        let norm = Norm { eps, centred: false, weight: weight.as_deref(), bias: None };
-        each_row::<T>(task, workspace, |row| dispatch(NormRow { row, norm: &norm }));
+        let affine = Affine { weight: weight.as_deref(), bias: None };
+        each_row::<T>(task, workspace, |row| rows::rms_norm(RowIo::in_place(row), affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
 }
@@ -149,50 +89,10 @@ pub fn rms_norm(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
 pub fn layer_norm(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
         let (weight, bias) = (parameter::<T>(task, workspace, 1), parameter::<T>(task, workspace, 2));
-        let norm = Norm { eps, centred: true, weight: weight.as_deref(), bias: bias.as_deref() };
-        each_row::<T>(task, workspace, |row| dispatch(NormRow { row, norm: &norm }));
+        let affine = Affine { weight: weight.as_deref(), bias: bias.as_deref() };
+        each_row::<T>(task, workspace, |row| rows::layer_norm(RowIo::in_place(row), affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
-}
-
-struct Norm<'a, T> {
-    eps: f64,
-    centred: bool,
-    weight: Option<&'a [T]>,
-    bias: Option<&'a [T]>,
-}
-
-struct NormRow<'a, T> {
-    row: &'a mut [T],
-    norm: &'a Norm<'a, T>,
-}
-
-impl<T: Elementary> Kernel for NormRow<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        let NormRow { row, norm } = self;
-        let count = T::of(row.len() as f64);
-        if norm.centred {
-            let mean = fold(row, T::ZERO, |sum, x| sum + x, |a, b| a + b) / count;
-            row.iter_mut().for_each(|x| *x = *x - mean);
-        }
-        let square = fold(row, T::ZERO, |sum, x| I::mul_add(x, x, sum), |a, b| a + b) / count;
-        let scale = T::of(1.0 / (square.to_f64() + norm.eps).sqrt());
-        match (norm.weight, norm.bias) {
-            (Some(weight), Some(bias)) => {
-                for ((x, &w), &b) in row.iter_mut().zip(weight).zip(bias) {
-                    *x = I::mul_add(*x * scale, w, b);
-                }
-            }
-            (Some(weight), None) => {
-                for (x, &w) in row.iter_mut().zip(weight) {
-                    *x = *x * scale * w;
-                }
-            }
-            _ => row.iter_mut().for_each(|x| *x = *x * scale),
-        }
-    }
 }
 
 pub fn scan(task: &Task<'_>, workspace: &mut Workspace, op: ScanOp) {

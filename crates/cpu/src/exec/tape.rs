@@ -124,7 +124,9 @@ impl Tape {
         tape
     }
 
-    /// Registers by liveness. A result never shares a register with its own arguments: loops assume no overlap.
+    /// Registers by liveness. Loads are all filled before any code runs, and uniform values once for all blocks, so both
+    /// have registers from the start; a uniform keeps its own for good. A result never shares a register with its own
+    /// arguments: loops assume no overlap.
     fn assign_registers(&mut self, fused: &Fused) {
         let instrs = &fused.program.instrs;
         let mut last_use = vec![0usize; instrs.len()];
@@ -134,30 +136,26 @@ impl Tape {
         for &r in &fused.program.results {
             last_use[r as usize] = usize::MAX;
         }
+        for (i, _) in instrs.iter().enumerate().filter(|(_, instr)| !is_computed(instr)) {
+            self.registers[i] = self.fresh_register();
+        }
         let mut free: Vec<u16> = Vec::new();
-        for (i, instr) in instrs.iter().enumerate() {
-            let register = free.pop().unwrap_or_else(|| {
-                self.register_count += 1;
-                self.register_count as u16 - 1
-            });
-            self.registers[i] = register;
-            // Uniform values are written once and must stay; they keep their registers for good.
+        for (i, instr) in instrs.iter().enumerate().filter(|(_, instr)| is_computed(instr)) {
+            self.registers[i] = free.pop().unwrap_or_else(|| self.fresh_register());
             let mut seen: SmallVec<[u16; 3]> = SmallVec::new();
             for a in instr.arguments() {
-                let uniform = is_uniform(&instrs[a as usize], fused);
-                if last_use[a as usize] == i && !uniform && !seen.contains(&a) {
+                let ends = last_use[a as usize] == i && !is_uniform(&instrs[a as usize], fused);
+                if ends && !seen.contains(&a) {
                     seen.push(a);
                     free.push(self.registers[a as usize]);
                 }
             }
         }
-        // A register handed to a uniform must never have been, or become, another value's.
-        for i in 0..instrs.len() {
-            if is_uniform(&instrs[i], fused) {
-                self.registers[i] = self.register_count as u16;
-                self.register_count += 1;
-            }
-        }
+    }
+
+    fn fresh_register(&mut self) -> u16 {
+        self.register_count += 1;
+        self.register_count as u16 - 1
     }
 
     fn add(&mut self, slot: Slot, instr: &Instr, fused: &Fused) {

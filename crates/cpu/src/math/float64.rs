@@ -349,6 +349,7 @@ impl Elementary for f64 {
         let (sy, sx) = (min(f64::MAX, ay) * scale, min(f64::MAX, ax) * scale);
         let first = atan_ratio::<I>(sy, sx);
         let first = if ay == 0.0 || ax == f64::INFINITY { 0.0 } else { first };
+        let first = if ay == f64::INFINITY { FRAC_PI_2 } else { first };
         let first = if both_infinite { FRAC_PI_4 } else { first };
         let turned = if x.is_sign_negative() { (PI - first) + 2.0 * FRAC_PI_2_LO } else { first };
         let y = turned.copysign(self);

@@ -30,7 +30,8 @@ pub(super) struct Bpe {
 impl Bpe {
     pub fn from_gguf(gguf: &Gguf, vocab: &mut Vocab) -> Result<Bpe> {
         let meta = gguf.metadata();
-        let name = meta.optional("tokenizer.ggml.pre", "a string", wootz_gguf::Value::as_str)?.unwrap_or("default");
+        let name =
+            meta.optional("tokenizer.ggml.pre", "a string", wootz_gguf::Value::as_str)?.unwrap_or("default");
         let (pre, add_bos) = find(name)?;
         vocab.add_bos = add_bos;
         let array = meta.array("tokenizer.ggml.merges")?;
@@ -50,7 +51,10 @@ impl Bpe {
             let text = value.as_bytes().unwrap_or_default();
             // The separator is the first space after the first character, which may itself be a space.
             let space = text.iter().skip(1).position(|&b| b == b' ').map(|p| p + 1).ok_or_else(|| {
-                Error::Tokenizer(format!("merge {rank} ('{}') is not two strings", String::from_utf8_lossy(text)))
+                Error::Tokenizer(format!(
+                    "merge {rank} ('{}') is not two strings",
+                    String::from_utf8_lossy(text)
+                ))
             })?;
             let (left, right) = (&text[..space], &text[space + 1..]);
             let joined = [left, right].concat();

@@ -34,7 +34,7 @@ pub struct Tokenizer {
 
 #[derive(Debug)]
 enum Family {
-    Bpe(bpe::Bpe),
+    Bpe(Box<bpe::Bpe>),
     Spm(spm::Spm),
     Rwkv(rwkv::Rwkv),
 }
@@ -62,12 +62,14 @@ impl Tokenizer {
         let model = meta.str("tokenizer.ggml.model")?;
         let mut vocab = Vocab::from_gguf(gguf, model)?;
         let family = match model {
-            "gpt2" => Family::Bpe(bpe::Bpe::from_gguf(gguf, &mut vocab)?),
+            "gpt2" => Family::Bpe(Box::new(bpe::Bpe::from_gguf(gguf, &mut vocab)?)),
             "llama" => Family::Spm(spm::Spm::new(meta.bool_or("tokenizer.ggml.add_space_prefix", true)?)),
             "rwkv" => Family::Rwkv(rwkv::Rwkv::new(&mut vocab)),
             other => {
                 let known = "gpt2, llama, rwkv";
-                return Err(Error::Tokenizer(format!("model '{other}' is not one of those supported: {known}")));
+                return Err(Error::Tokenizer(format!(
+                    "model '{other}' is not one of those supported: {known}"
+                )));
             }
         };
         vocab.read_flags(gguf)?;

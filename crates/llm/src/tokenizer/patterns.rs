@@ -59,7 +59,17 @@ struct Row {
 
 const ROWS: &[Row] = &[
     Row {
-        names: &["gpt-2", "phi-2", "mpt", "olmo", "jais", "trillion", "gigachat", "granite-docling", "mellum"],
+        names: &[
+            "gpt-2",
+            "phi-2",
+            "mpt",
+            "olmo",
+            "jais",
+            "trillion",
+            "gigachat",
+            "granite-docling",
+            "mellum",
+        ],
         patterns: &[GPT2],
         whole_words: false,
         add_bos: false,
@@ -94,12 +104,7 @@ const ROWS: &[Row] = &[
         whole_words: false,
         add_bos: false,
     },
-    Row {
-        names: &["tekken"],
-        patterns: &[cased_words!("", r"\p{N}")],
-        whole_words: true,
-        add_bos: true,
-    },
+    Row { names: &["tekken"], patterns: &[cased_words!("", r"\p{N}")], whole_words: true, add_bos: true },
     Row {
         names: &["gpt-4o", "llama4"],
         patterns: &[cased_words!(concat!(contractions!(), "?"), r"\p{N}{1,3}")],

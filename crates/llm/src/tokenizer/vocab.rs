@@ -42,8 +42,9 @@ pub struct Vocab {
     ends: Vec<u32>,
 }
 
-/// Texts by which models mark the end of a turn or of the output.
-const END_TEXTS: [&str; 13] = [
+/// Texts by which models mark the end of a turn or of the output. Files often mislabel them as plain text, so
+/// they are control tokens whatever their stated kind.
+const END_TEXTS: [&str; 20] = [
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",
@@ -53,9 +54,16 @@ const END_TEXTS: [&str; 13] = [
     "<|eom_id|>",
     "<EOT>",
     "_<EOT>",
-    "<|end▁of▁sentence|>",
+    "[EOT]",
+    "[EOS]",
+    "<｜end▁of▁sentence｜>",
+    "<end_of_utterance>",
     "<|return|>",
     "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<turn|>",
+    "<eos>",
     "</s>",
 ];
 
@@ -87,7 +95,18 @@ impl Vocab {
             "gpt2" => (Some(11), Some(11), None),
             _ => (None, None, None),
         };
-        Ok(Vocab { texts, kinds, scores, ids, bos, eos, unknown, add_bos: model == "llama", add_eos: false, ends: vec![] })
+        Ok(Vocab {
+            texts,
+            kinds,
+            scores,
+            ids,
+            bos,
+            eos,
+            unknown,
+            add_bos: model == "llama",
+            add_eos: false,
+            ends: vec![],
+        })
     }
 
     /// Reads the roles and flags, over the defaults that the family has set.
@@ -110,8 +129,8 @@ impl Vocab {
         let extra = [role("eot", None)?, role("eom", None)?];
         self.add_bos = meta.bool_or("tokenizer.ggml.add_bos_token", self.add_bos)?;
         self.add_eos = meta.bool_or("tokenizer.ggml.add_eos_token", self.add_eos)?;
-        let named = END_TEXTS.iter().filter_map(|t| self.id(t.as_bytes()));
-        let named = named.filter(|&id| matches!(self.kind(id), TokenKind::Control | TokenKind::UserDefined));
+        let named: Vec<u32> = END_TEXTS.iter().filter_map(|t| self.id(t.as_bytes())).collect();
+        named.iter().for_each(|&id| self.kinds[id as usize] = TokenKind::Control);
         self.ends = self.eos.into_iter().chain(extra.into_iter().flatten()).chain(named).collect();
         self.ends.sort_unstable();
         self.ends.dedup();

@@ -102,7 +102,9 @@ impl GroupCheck {
             }
             _ => (format!("{verb} of {size} bytes at address {address:#x}, which is in no bound buffer"), None, None),
         };
-        d.report(pc, self.finding(ReportKind::OutOfBounds, message, lane, buffer, offset));
+        if d.report(pc, self.finding(ReportKind::OutOfBounds, message, lane, buffer, offset)) {
+            return Verdict::Stop;
+        }
         // Memory that is not a buffer's red zone may belong to the host: the access must not happen.
         match nearest {
             Some(b) if b.allocation.is_some() && distance(b) < 60 << 10 => Verdict::Fine,

@@ -58,8 +58,10 @@ pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, 
     // SAFETY: as in `collective`.
     unsafe {
         let w = &mut *(*lane).worker;
-        // A collective computes in instrumented code too; the flag must come back as it was.
-        let was = w.in_kernel.replace(false);
+        // A collective computes in instrumented code too, but only on the slots of its lanes.
+        if !w.in_kernel.replace(false) {
+            return;
+        }
         let epochs = (w.epoch, w.simds[(*lane).simd as usize].epoch);
         // The launch code reads the lane, its group and the table of calls.
         let own = address.wrapping_sub(w.lanes.as_ptr() as usize) < size_of_val(w.lanes.as_slice())
@@ -77,7 +79,7 @@ pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, 
                 w.leave(me);
             }
         }
-        w.in_kernel.set(was);
+        w.in_kernel.set(true);
     }
 }
 

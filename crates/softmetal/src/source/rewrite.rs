@@ -277,18 +277,19 @@ pub fn declared_name(lx: &Lexed, from: usize, to: usize) -> String {
     name.to_string()
 }
 
-/// Function constants that an entry point uses without asking whether they are defined.
+/// Function constants that an entry point uses, and of which the source never asks whether they are defined.
 pub fn required_constants(unit: &Unit, entry: &Entry) -> Vec<String> {
     let lx = &unit.lx;
     let mut out: Vec<String> = Vec::new();
+    let asked = |name: &str| (0..lx.tokens.len()).any(|k| lx.is(k, "is_function_constant_defined") && lx.is(k + 2, name));
+    let needed: Vec<_> = unit.constants.iter().filter(|c| !asked(&c.name)).collect();
     for i in unit.reachable(entry) {
         let item = &unit.items[i];
-        for c in unit.constants.iter().filter(|c| c.item != i) {
+        for c in needed.iter().filter(|c| c.item != i) {
             let mentions = (item.start..item.end).any(|k| lx.is(k, &c.name));
-            let guarded = (item.start..item.end).any(|k| lx.is(k, "is_function_constant_defined") && lx.is(k + 2, &c.name));
             // An argument's own condition is satisfied by an undefined constant: the argument is absent.
             let only_conditions = i == entry.item && (item.start..item.end).filter(|&k| lx.is(k, &c.name)).all(|k| lx.is(k.wrapping_sub(2), "function_constant"));
-            if mentions && !guarded && !only_conditions && !out.contains(&c.name) {
+            if mentions && !only_conditions && !out.contains(&c.name) {
                 out.push(c.name.clone());
             }
         }

@@ -36,6 +36,11 @@ pub struct FunctionConstant {
     pub item: usize,
 }
 
+/// The full name of a kernel, which a function of the library with the same name cannot hide.
+fn qualified(item: &Item) -> String {
+    item.scope.iter().chain([&item.name]).map(|n| format!("::{n}")).collect()
+}
+
 /// The analysed source.
 #[derive(Debug)]
 pub struct Unit {
@@ -104,7 +109,7 @@ impl Unit {
 
     fn plain_entry(&self, i: usize, item: &Item) -> Entry {
         let host = attributes(&self.lx, item.start, item.params.0).into_iter().find(|a| a.name == "host_name");
-        Entry { host_name: host.map_or(item.name.clone(), |a| a.argument), item: i, expression: item.name.clone(), deduced: None, scope: item.scope.clone() }
+        Entry { host_name: host.map_or(item.name.clone(), |a| a.argument), item: i, expression: qualified(item), deduced: None, scope: item.scope.clone() }
     }
 
     /// Reads `template [[host_name("x")]] kernel T f<A>;` in its three spellings.
@@ -140,7 +145,7 @@ impl Unit {
         let Some(kernel) = self.items.iter().position(|k| k.kind == ItemKind::Kernel && k.name == base && k.has_body()) else {
             return Err(at(lx, item.start, format!("the instantiation `{}` names no kernel template `{base}`", host.argument)));
         };
-        let expression = plain(lx, from, to);
+        let expression = format!("{}{}", qualified(&self.items[kernel]), plain(lx, base_end, to));
         let deduced = if explicit_args { None } else { params };
         Ok(Some(Entry { host_name: host.argument, item: kernel, expression, deduced, scope: item.scope.clone() }))
     }

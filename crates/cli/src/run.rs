@@ -1,0 +1,169 @@
+//! `wootz run`: a prompt in, an answer out.
+
+use crate::models::{Choice, Failure};
+use crate::output::{DIM, Outcome, bytes, paint};
+use serde_json::json;
+use std::io::{IsTerminal, Read, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use wootz_llm::chat::Message;
+use wootz_llm::sampling::Sampling;
+use wootz_llm::tokenizer::Encoding;
+use wootz_llm::{Generated, Model, Request, Session};
+
+/// Answer a prompt with a language model
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    choice: Choice,
+    /// The prompt (default: standard input)
+    prompt: Option<String>,
+    /// The most tokens to answer with
+    #[arg(short = 'n', long, default_value_t = 512, value_name = "TOKENS")]
+    limit: usize,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    /// What the model is told before the prompt
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// End the answer before this text (may be given several times)
+    #[arg(long, value_name = "TEXT")]
+    stop: Vec<String>,
+    /// Continue the prompt as it is, without the model's chat template
+    #[arg(long)]
+    raw: bool,
+    /// Print one JSON object: text, token ids, speed, device, memory
+    #[arg(long)]
+    json: bool,
+}
+
+/// How tokens are chosen.
+#[derive(clap::Args)]
+pub struct SamplingArgs {
+    /// Temperature; 0 always takes the most likely token
+    #[arg(long, default_value_t = 0.0)]
+    temp: f32,
+    /// Choose among so many tokens; 0 is all
+    #[arg(long, default_value_t = 40)]
+    top_k: usize,
+    /// Choose among the tokens that together have this probability
+    #[arg(long, default_value_t = 0.95)]
+    top_p: f32,
+    /// Choose among tokens with at least this part of the best one's probability
+    #[arg(long, default_value_t = 0.05)]
+    min_p: f32,
+    /// Make recent tokens less likely; 1 does nothing
+    #[arg(long, default_value_t = 1.0)]
+    repeat_penalty: f32,
+    /// Where random choice starts (default: somewhere else each time)
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+impl SamplingArgs {
+    pub fn sampling(&self) -> Sampling {
+        Sampling {
+            temperature: self.temp,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            repeat_penalty: self.repeat_penalty,
+            ..Sampling::default()
+        }
+    }
+
+    pub fn seed(&self) -> u64 {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        self.seed.unwrap_or_else(|| now.map_or(0, |time| time.as_nanos() as u64))
+    }
+}
+
+pub fn run(args: &Args) -> Outcome {
+    args.sampling.sampling().check()?;
+    let text = prompt(args)?;
+    let model = args.choice.load()?;
+    let mut session = args.choice.session(&model)?;
+    let request = Request {
+        prompt: encode(args, &model, &text)?,
+        limit: args.limit,
+        sampling: args.sampling.sampling(),
+        seed: args.sampling.seed(),
+        stops: args.stop.clone(),
+    };
+    let mut out = std::io::stdout();
+    let generated = session.generate(&request, |piece| {
+        let shown = if args.json { Ok(()) } else { write!(out, "{piece}").and_then(|()| out.flush()) };
+        // Whoever reads us has gone: there is nobody to write for.
+        if shown.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report(args, &session, &generated))?);
+    } else {
+        println!();
+        anstream::eprintln!("{}", paint(DIM, summary(&session, &generated)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn prompt(args: &Args) -> Result<String, Failure> {
+    let text = match &args.prompt {
+        Some(text) => text.clone(),
+        None if std::io::stdin().is_terminal() => {
+            return Err("no prompt was given; `wootz chat` talks, `wootz run \"…\"` answers once".into());
+        }
+        None => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text)?;
+            text
+        }
+    };
+    if text.trim().is_empty() {
+        return Err("the prompt is empty".into());
+    }
+    Ok(text)
+}
+
+/// The tokens of the prompt, in the model's own form of a conversation where it has one.
+fn encode(args: &Args, model: &Model, text: &str) -> Result<Vec<u32>, Failure> {
+    let template = model.template().filter(|_| !args.raw);
+    let Some(template) = template else {
+        if args.system.is_some() {
+            return Err("a system text needs a model with a chat template, and no --raw".into());
+        }
+        return Ok(model.tokenizer().encode(text, Encoding::TEXT));
+    };
+    let system = args.system.iter().map(|s| Message::new("system", s));
+    let messages: Vec<Message> = system.chain([Message::new("user", text)]).collect();
+    Ok(model.tokenizer().encode(&template.render(&messages, true)?, Encoding::TEMPLATE))
+}
+
+fn summary(session: &Session, generated: &Generated) -> String {
+    format!(
+        "{} prompt tokens at {:.1}/s, {} tokens at {:.1}/s on {}, cache {}",
+        generated.prompt_tokens,
+        generated.prompt_rate(),
+        generated.tokens.len(),
+        generated.decode_rate(),
+        session.model().device(),
+        bytes(session.state_bytes()),
+    )
+}
+
+fn report(args: &Args, session: &Session, generated: &Generated) -> serde_json::Value {
+    let model = session.model();
+    json!({
+        "model": args.choice.model,
+        "text": generated.text,
+        "tokens": generated.tokens,
+        "finish": generated.finish.name(),
+        "prompt_tokens": generated.prompt_tokens,
+        "prompt_tokens_per_second": generated.prompt_rate(),
+        "decode_tokens_per_second": generated.decode_rate(),
+        "device": model.device().name(),
+        "memory": {
+            "weights_bytes": model.gguf().file_bytes(),
+            "cache_bytes": session.state_bytes(),
+            "device_peak_bytes": model.device().memory().peak,
+        },
+    })
+}

@@ -1,0 +1,130 @@
+//! How much memory a model will take, before it is loaded.
+
+use wootz_blocks::BlockFormat;
+use wootz_gguf::Gguf;
+
+use crate::config::{Config, Mixer};
+use crate::error::{Error, Result};
+
+/// How keys and values are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum CacheFormat {
+    /// 32-bit floats.
+    F32,
+    /// 16-bit floats.
+    #[default]
+    F16,
+    /// 8-bit blocks of 32 with a scale.
+    Q8_0,
+}
+
+impl CacheFormat {
+    fn block_format(self) -> BlockFormat {
+        match self {
+            CacheFormat::F32 => BlockFormat::F32,
+            CacheFormat::F16 => BlockFormat::F16,
+            CacheFormat::Q8_0 => BlockFormat::Q8_0,
+        }
+    }
+
+    /// Bytes of a row of `len` values; rows are padded to whole blocks.
+    pub fn row_bytes(self, len: usize) -> usize {
+        let format = self.block_format();
+        len.div_ceil(format.block_len()) * format.block_bytes()
+    }
+}
+
+/// What to count for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// Positions per sequence.
+    pub context: usize,
+    /// Sequences at once.
+    pub sequences: usize,
+    /// Tokens that are computed together in prefill.
+    pub batch: usize,
+    /// How keys and values are stored.
+    pub cache: CacheFormat,
+}
+
+/// Bytes by purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Weights, as stored in the file.
+    pub weights: u64,
+    /// Keys and values, or recurrent state.
+    pub cache: u64,
+    /// Intermediate results of the largest step.
+    pub activations: u64,
+}
+
+impl Estimate {
+    /// Counts for a model file.
+    pub fn new(gguf: &Gguf, config: &Config, load: Load) -> Result<Estimate> {
+        if load.context == 0 || load.context > config.context {
+            let problem =
+                format!("a context of {} tokens; the model has 1 to {}", load.context, config.context);
+            return Err(Error::Model(problem));
+        }
+        let overflow = || Error::Model(format!("{load:?} takes more bytes than can be counted"));
+        let weights = gguf.tensors().iter().map(|t| t.bytes).sum();
+        let cache = cache_bytes(config, load).ok_or_else(overflow)?;
+        let activations = activation_bytes(config, load).ok_or_else(overflow)?;
+        Ok(Estimate { weights, cache, activations })
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.weights.saturating_add(self.cache).saturating_add(self.activations)
+    }
+
+    /// An error that says what is missing, if it does not fit into `available` bytes.
+    pub fn must_fit(&self, available: u64) -> Result<()> {
+        if self.total() <= available {
+            return Ok(());
+        }
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        Err(Error::Model(format!(
+            "{} MiB are needed ({} weights, {} context, {} activations), but {} MiB are available; use a \
+             shorter context or a smaller model",
+            mib(self.total()),
+            mib(self.weights),
+            mib(self.cache),
+            mib(self.activations),
+            mib(available)
+        )))
+    }
+}
+
+/// Bytes of the cache of all layers and sequences.
+pub fn cache_bytes(config: &Config, load: Load) -> Option<u64> {
+    let per_sequence = match &config.mixer {
+        Mixer::Attention(a) => {
+            let row = load.cache.row_bytes(a.key_len) + load.cache.row_bytes(a.value_len);
+            (0..config.layers).try_fold(0u64, |sum, layer| {
+                // A window keeps what the next batch may still look back to.
+                let kept = a.window_of(layer).map_or(load.context, |w| load.context.min(w + load.batch));
+                sum.checked_add((kept as u64).checked_mul((a.kv_heads * row) as u64)?)
+            })?
+        }
+        Mixer::Recurrent(r) => {
+            // The state of each head, and the last input of the two token shifts, in f32.
+            let values = config.width * r.head_len + 2 * config.width;
+            (config.layers as u64).checked_mul(values as u64)?.checked_mul(4)?
+        }
+    };
+    per_sequence.checked_mul(load.sequences as u64)
+}
+
+/// Bytes of the widest step: residual, a widened copy of it, and the scores of all heads; logits of the last tokens.
+fn activation_bytes(config: &Config, load: Load) -> Option<u64> {
+    let rows = load.batch.max(load.sequences) as u64;
+    let (attention, scores) = match &config.mixer {
+        Mixer::Attention(a) => (a.heads * (a.key_len + a.value_len), a.heads as u64 * load.context as u64),
+        Mixer::Recurrent(_) => (6 * config.width, 0),
+    };
+    let wide = (2 * config.ffn).max(attention) + 3 * config.width;
+    let per_row = (wide as u64).checked_add(scores)?;
+    let logits = (config.vocab as u64).checked_mul(load.sequences as u64)?;
+    rows.checked_mul(per_row)?.checked_add(logits)?.checked_mul(4)
+}

@@ -1,0 +1,307 @@
+//! Choosing the next token from logits: a pure function of logits, history, settings and a random state.
+//!
+//! Order: repetition penalty, top-k, top-p, min-p, temperature, draw. Temperature 0 takes the most likely token;
+//! of equal ones the first.
+
+use crate::error::{Error, Result};
+
+/// How the next token is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// Divides the logits; 0 is greedy.
+    pub temperature: f32,
+    /// Only the `top_k` most likely tokens; 0 is all.
+    pub top_k: usize,
+    /// Only the most likely tokens that together have this probability; 1 is all.
+    pub top_p: f32,
+    /// Only tokens with at least this fraction of the best one's probability; 0 is all.
+    pub min_p: f32,
+    /// Makes tokens of the recent history less likely; 1 does nothing.
+    pub repeat_penalty: f32,
+    /// How much of the history counts for the penalty.
+    pub repeat_last: usize,
+}
+
+impl Default for Sampling {
+    /// What chat programs usually use.
+    fn default() -> Self {
+        Sampling {
+            temperature: 0.8,
+            top_k: 40,
+            top_p: 0.95,
+            min_p: 0.05,
+            repeat_penalty: 1.0,
+            repeat_last: 64,
+        }
+    }
+}
+
+impl Sampling {
+    /// Always the most likely token.
+    pub const GREEDY: Sampling =
+        Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, repeat_penalty: 1.0, repeat_last: 0 };
+
+    /// Refuses settings that mean nothing.
+    pub fn check(&self) -> Result<()> {
+        let rules = [
+            (
+                self.temperature >= 0.0 && self.temperature.is_finite(),
+                "temperature",
+                self.temperature,
+                "0 or more",
+            ),
+            (self.top_p > 0.0 && self.top_p <= 1.0, "top-p", self.top_p, "above 0 and at most 1"),
+            ((0.0..=1.0).contains(&self.min_p), "min-p", self.min_p, "from 0 to 1"),
+            (
+                self.repeat_penalty > 0.0 && self.repeat_penalty.is_finite(),
+                "repetition penalty",
+                self.repeat_penalty,
+                "above 0",
+            ),
+        ];
+        match rules.iter().find(|r| !r.0) {
+            Some((_, name, value, range)) => {
+                Err(Error::Sampling(format!("{name} is {value}, but must be {range}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Chooses a token. `history` is what stands before it, oldest first. The logits are changed by the penalty.
+    pub fn choose(&self, logits: &mut [f32], history: &[u32], random: &mut Random) -> Result<u32> {
+        self.check()?;
+        if let Some(i) = logits.iter().position(|l| l.is_nan()) {
+            return Err(Error::Sampling(format!("logit {i} of {} is NaN", logits.len())));
+        }
+        self.penalise(logits, history);
+        let best = argmax(logits)?;
+        if self.temperature == 0.0 || logits[best as usize] == f32::INFINITY {
+            return Ok(best);
+        }
+        let kept = self.candidates(logits, logits[best as usize]);
+        Ok(draw(&kept, self.temperature, random).unwrap_or(best))
+    }
+
+    fn penalise(&self, logits: &mut [f32], history: &[u32]) {
+        if self.repeat_penalty == 1.0 {
+            return;
+        }
+        let mut recent = history[history.len().saturating_sub(self.repeat_last)..].to_vec();
+        recent.sort_unstable();
+        recent.dedup();
+        for id in recent {
+            if let Some(l) = logits.get_mut(id as usize) {
+                *l = if *l > 0.0 { *l / self.repeat_penalty } else { *l * self.repeat_penalty };
+            }
+        }
+    }
+
+    /// The tokens that the filters leave, most likely first, with their logits.
+    fn candidates(&self, logits: &[f32], best: f32) -> Vec<(u32, f32)> {
+        // Below this nothing can matter: its probability is zero in f32, or min-p excludes it.
+        let floor = if self.min_p > 0.0 && self.top_k == 0 && self.top_p == 1.0 {
+            best + self.min_p.ln()
+        } else {
+            f32::NEG_INFINITY
+        };
+        let mut all: Vec<(u32, f32)> = logits
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| **l > f32::NEG_INFINITY && **l >= floor)
+            .map(|(i, l)| (i as u32, *l))
+            .collect();
+        if self.top_k > 0 {
+            sort_first(&mut all, self.top_k);
+            all.truncate(self.top_k);
+        }
+        if self.top_p < 1.0 {
+            keep_mass(&mut all, best, self.top_p);
+        }
+        if self.min_p > 0.0 {
+            let floor = best + self.min_p.ln();
+            all.retain(|c| c.1 >= floor);
+        }
+        all
+    }
+}
+
+/// The index of the largest logit, the first of equals.
+pub fn argmax(logits: &[f32]) -> Result<u32> {
+    let mut best: Option<(usize, f32)> = None;
+    for (i, &l) in logits.iter().enumerate() {
+        if l > f32::NEG_INFINITY && best.is_none_or(|b| l > b.1) {
+            best = Some((i, l));
+        }
+    }
+    let none = || Error::Sampling(format!("none of {} logits is a number above −∞", logits.len()));
+    best.map(|b| b.0 as u32).ok_or_else(none)
+}
+
+/// Likelier first; of equals the lower id.
+fn order(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+}
+
+/// Sorts the first `n` in order, without sorting the rest.
+fn sort_first(all: &mut [(u32, f32)], n: usize) {
+    if n < all.len() {
+        all.select_nth_unstable_by(n, order);
+    }
+    let n = n.min(all.len());
+    all[..n].sort_unstable_by(order);
+}
+
+/// Keeps the most likely until their probability reaches `p`. Sorts in growing steps, as few are usually enough.
+fn keep_mass(all: &mut Vec<(u32, f32)>, best: f32, p: f32) {
+    let weight = |l: f32| f64::from((l - best).exp());
+    let goal = all.iter().map(|c| weight(c.1)).sum::<f64>() * f64::from(p);
+    let mut sorted = 64;
+    loop {
+        sort_first(all, sorted);
+        let mut sum = 0.0;
+        let reached = all[..sorted.min(all.len())].iter().position(|c| {
+            sum += weight(c.1);
+            sum >= goal
+        });
+        match reached {
+            Some(i) => return all.truncate(i + 1),
+            None if sorted >= all.len() => return,
+            None => sorted *= 8,
+        }
+    }
+}
+
+fn draw(kept: &[(u32, f32)], temperature: f32, random: &mut Random) -> Option<u32> {
+    let best = kept.iter().map(|c| c.1).fold(f32::NEG_INFINITY, f32::max);
+    let weight = |l: f32| f64::from((l - best) / temperature).exp();
+    let mut at = random.unit() * kept.iter().map(|c| weight(c.1)).sum::<f64>();
+    for c in kept {
+        at -= weight(c.1);
+        if at < 0.0 {
+            return Some(c.0);
+        }
+    }
+    // Rounding may leave a crumb behind the last one.
+    kept.last().map(|c| c.0)
+}
+
+/// A small random generator (SplitMix64): the same seed gives the same tokens on every machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Random(u64);
+
+impl Random {
+    /// Starts from a seed.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 up to, not including, 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often each of 5 tokens is drawn in 20 000.
+    fn counts(sampling: Sampling) -> [usize; 5] {
+        let mut random = Random::new(11);
+        let mut counts = [0; 5];
+        for _ in 0..20_000 {
+            // Probabilities 0.4, 0.3, 0.2, 0.1 and none.
+            let mut logits = [0.3f32.ln(), 0.4f32.ln(), f32::NEG_INFINITY, 0.1f32.ln(), 0.2f32.ln()];
+            counts[sampling.choose(&mut logits, &[], &mut random).unwrap() as usize] += 1;
+        }
+        counts
+    }
+
+    const PLAIN: Sampling = Sampling { temperature: 1.0, ..Sampling::GREEDY };
+
+    fn near(count: usize, probability: f64) -> bool {
+        (count as f64 / 20_000.0 - probability).abs() < 0.015
+    }
+
+    #[test]
+    fn draws_follow_the_probabilities() {
+        let c = counts(PLAIN);
+        assert!(
+            near(c[0], 0.3) && near(c[1], 0.4) && c[2] == 0 && near(c[3], 0.1) && near(c[4], 0.2),
+            "{c:?}"
+        );
+    }
+
+    #[test]
+    fn filters_keep_what_they_should() {
+        let c = counts(Sampling { top_k: 2, ..PLAIN });
+        assert!(near(c[1], 4.0 / 7.0) && near(c[0], 3.0 / 7.0) && c[3] + c[4] == 0, "{c:?}");
+        // 0.4 + 0.3 does not reach 0.71, so the third stays too.
+        let c = counts(Sampling { top_p: 0.71, ..PLAIN });
+        assert!(near(c[1], 4.0 / 9.0) && c[4] > 0 && c[3] == 0, "{c:?}");
+        let c = counts(Sampling { min_p: 0.6, ..PLAIN });
+        assert!(near(c[1], 4.0 / 7.0) && c[3] + c[4] == 0, "{c:?}");
+        let c = counts(Sampling { temperature: 0.5, ..PLAIN });
+        assert!(near(c[1], 16.0 / 30.0) && near(c[3], 1.0 / 30.0), "{c:?}");
+    }
+
+    #[test]
+    fn greedy_takes_the_first_of_the_best() {
+        let mut random = Random::new(1);
+        let mut logits = [1.0, 3.0, 3.0, -1.0];
+        assert_eq!(Sampling::GREEDY.choose(&mut logits, &[], &mut random).unwrap(), 1);
+        assert_eq!(random, Random::new(1), "greedy draws nothing");
+    }
+
+    #[test]
+    fn repeated_tokens_lose() {
+        let sampling = Sampling { repeat_penalty: 2.0, repeat_last: 2, ..Sampling::GREEDY };
+        let mut logits = [4.0, 3.0, -1.0];
+        assert_eq!(sampling.choose(&mut logits, &[0, 2, 0], &mut Random::new(1)).unwrap(), 1);
+        assert_eq!(logits, [2.0, 3.0, -2.0]);
+        // Out of the window, or no token at all, nothing happens.
+        let mut logits = [4.0, 3.0, -1.0];
+        assert_eq!(sampling.choose(&mut logits, &[0, 9, 9], &mut Random::new(1)).unwrap(), 0);
+    }
+
+    #[test]
+    fn the_seed_decides() {
+        let run = |seed| {
+            let mut random = Random::new(seed);
+            (0..50).map(|_| PLAIN.choose(&mut [0.0; 1000], &[], &mut random).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(run(5), run(5));
+        assert_ne!(run(5), run(6));
+    }
+
+    #[test]
+    fn a_wide_top_p_keeps_the_right_number() {
+        // 10 000 equal tokens: a tenth of the mass is a tenth of the tokens.
+        let sampling = Sampling { top_p: 0.1, ..PLAIN };
+        let kept = sampling.candidates(&[0.5; 10_000], 0.5);
+        assert!((kept.len() as i64 - 1000).abs() <= 1, "{}", kept.len());
+        assert!(kept.iter().enumerate().all(|(i, c)| c.0 == i as u32));
+    }
+
+    #[test]
+    fn nonsense_is_an_error() {
+        let mut random = Random::new(1);
+        let error = |s: Sampling, logits: &mut [f32]| {
+            s.choose(logits, &[], &mut Random::new(1)).unwrap_err().to_string()
+        };
+        assert!(error(PLAIN, &mut [0.0, f32::NAN]).contains("logit 1"));
+        assert!(error(PLAIN, &mut [f32::NEG_INFINITY; 3]).contains("none of 3"));
+        assert!(error(PLAIN, &mut []).contains("none of 0"));
+        assert!(error(Sampling { temperature: -1.0, ..PLAIN }, &mut [0.0]).contains("temperature is -1"));
+        assert!(error(Sampling { top_p: 0.0, ..PLAIN }, &mut [0.0]).contains("top-p is 0"));
+        assert_eq!(PLAIN.choose(&mut [0.0, f32::INFINITY], &[], &mut random).unwrap(), 1);
+    }
+}

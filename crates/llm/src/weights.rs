@@ -1,0 +1,118 @@
+//! Weights of a model file as tensors, without a copy where the device can read host memory.
+
+use crate::error::{Error, Result};
+use std::ops::Range;
+use std::sync::Arc;
+use wootz::{BlockFormat, DType, Device, HostMemory, Layout, Shape, Tensor};
+use wootz_gguf::Gguf;
+
+/// The tensors of a file, on a device.
+pub struct Weights {
+    gguf: Arc<Gguf>,
+    device: Device,
+}
+
+/// Bytes of a mapped file, which they keep mapped.
+struct Part {
+    gguf: Arc<Gguf>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.gguf.bytes()[self.range.clone()]
+    }
+}
+
+impl Weights {
+    /// The weights of a file for a device.
+    pub fn new(gguf: Arc<Gguf>, device: &Device) -> Weights {
+        Weights { gguf, device: device.clone() }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Whether the file has a tensor of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.gguf.find_tensor(name).is_some()
+    }
+
+    /// A tensor that must be there with this shape (slowest-varying first), as stored.
+    fn stored(&self, name: &str, shape: &[usize]) -> Result<(HostMemory, BlockFormat)> {
+        let tensor = self.gguf.tensor(name)?;
+        let format = tensor.format()?;
+        // Files may leave out leading extents of 1, or have them where none are needed.
+        let trimmed = |dims: &mut dyn Iterator<Item = usize>| dims.skip_while(|&d| d == 1).collect::<Vec<_>>();
+        let found = trimmed(&mut tensor.dims.iter().rev().map(|&d| d as usize));
+        if found != trimmed(&mut shape.iter().copied()) {
+            let found: Vec<u64> = tensor.dims.iter().rev().copied().collect();
+            return Err(Error::Model(format!("tensor '{name}' is {found:?}, but the metadata asks for {shape:?}")));
+        }
+        let range = self.gguf.data_range(tensor);
+        Ok((HostMemory::new(Part { gguf: self.gguf.clone(), range }), format))
+    }
+
+    /// A matrix of `rows` outputs and `columns` inputs.
+    pub fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
+        let (memory, format) = self.stored(name, &[rows, columns])?;
+        let Some(bytes) = format.bytes_of(columns) else {
+            let problem = format!("tensor '{name}': rows of {columns} values are not whole {format} blocks");
+            return Err(Error::Model(problem));
+        };
+        let layout = Layout::contiguous(&Shape::from([rows, bytes]));
+        let coded = Tensor::from_host(memory, DType::U8, layout, &self.device)?;
+        Ok(Matrix { coded, format, bias: None })
+    }
+
+    /// The matrix `name.weight`, with `name.bias` where the file has one.
+    pub fn linear(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
+        let matrix = self.matrix(&format!("{name}.weight"), rows, columns)?;
+        let bias = self.optional_values(&format!("{name}.bias"), &[rows])?;
+        Ok(Matrix { bias, ..matrix })
+    }
+
+    /// A tensor as f32 values: norms, biases and other small things.
+    pub fn values(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let (memory, format) = self.stored(name, shape)?;
+        let shape = Shape::from(shape);
+        if format == BlockFormat::F32 {
+            return Ok(Tensor::from_host(memory, DType::F32, Layout::contiguous(&shape), &self.device)?);
+        }
+        let mut values = vec![0f32; shape.count()];
+        wootz_blocks::dequantize(format, memory.bytes(), &mut values)
+            .map_err(|error| Error::Model(format!("tensor '{name}': {error}")))?;
+        Ok(Tensor::from_slice_on(&values, &self.device)?.reshape(shape)?)
+    }
+
+    /// The same, if the file has it.
+    pub fn optional_values(&self, name: &str, shape: &[usize]) -> Result<Option<Tensor>> {
+        if self.has(name) { self.values(name, shape).map(Some) } else { Ok(None) }
+    }
+}
+
+/// A weight matrix in the form of the file (rows of blocks), and what is added to its products.
+#[derive(Clone)]
+pub struct Matrix {
+    coded: Tensor,
+    format: BlockFormat,
+    bias: Option<Tensor>,
+}
+
+impl Matrix {
+    /// `x · Wᵀ + bias`.
+    pub fn apply(&self, x: &Tensor) -> wootz::Result<Tensor> {
+        let product = x.quant_matmul(&self.coded, self.format)?;
+        match &self.bias {
+            Some(bias) => product.add(bias),
+            None => Ok(product),
+        }
+    }
+
+    /// Rows by number: an embedding.
+    pub fn rows(&self, index: &Tensor) -> wootz::Result<Tensor> {
+        self.coded.quant_gather(index, self.format)
+    }
+}

@@ -1,0 +1,187 @@
+//! Token ids against llama.cpp's: small vocabularies of every family in git, and real models where they are.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use wootz_gguf::{Gguf, Writer};
+use wootz_llm::tokenizer::{Encoding, TextStream, Tokenizer};
+
+fn golden_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn golden(file: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(golden_dir().join(file)).unwrap()).unwrap()
+}
+
+fn ids(value: &Value) -> Vec<u32> {
+    value.as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as u32).collect()
+}
+
+/// Compares all strings; reports the first few that differ.
+fn compare(name: &str, tokenizer: &Tokenizer, strings: &Value, expected: &Value) {
+    let strings = strings.as_array().unwrap();
+    assert!(strings.len() > 300, "{name}: only {} strings", strings.len());
+    let modes = [("plain", Encoding::TEXT), ("special", Encoding::TEMPLATE)];
+    let mut wrong = Vec::new();
+    for (mode, encoding) in modes {
+        for (text, expected) in strings.iter().zip(expected[mode].as_array().unwrap()) {
+            let text = text.as_str().unwrap();
+            let (got, expected) = (tokenizer.encode(text, encoding), ids(expected));
+            if got != expected {
+                wrong.push(format!("{mode} {text:?}\n  ours   {got:?}\n  theirs {expected:?}"));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{name}: {} differ, the first:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(5)].join("\n")
+    );
+}
+
+/// A small vocabulary, with another pre-tokenizer if one is named.
+fn small(file: &str, pre: Option<&str>) -> Tokenizer {
+    let gguf = Gguf::open(golden_dir().join(file)).unwrap();
+    let Some(pre) = pre else { return Tokenizer::from_gguf(&gguf).unwrap() };
+    let mut writer = Writer::new();
+    for (key, value) in gguf.metadata().iter() {
+        writer.set(key, value);
+    }
+    writer.set("tokenizer.ggml.pre", pre);
+    let mut bytes = Vec::new();
+    writer.write(&mut bytes, |_| unreachable!("a vocabulary has no tensors")).unwrap();
+    Tokenizer::from_gguf(&Gguf::from_bytes(bytes).unwrap()).unwrap()
+}
+
+#[test]
+fn small_vocabularies_give_the_oracles_ids() {
+    let golden = golden("tokens.json");
+    let mut families = 0;
+    for (name, expected) in golden.as_object().unwrap().iter().filter(|(k, _)| *k != "strings") {
+        let tokenizer = match name.split_once('/') {
+            Some((file, pre)) => small(&format!("{file}.vocab"), Some(pre)),
+            None => small(&format!("{name}.vocab"), None),
+        };
+        compare(name, &tokenizer, &golden["strings"], expected);
+        families += 1;
+    }
+    assert!(families >= 12, "the golden file has only {families} vocabularies");
+}
+
+/// Text to tokens to text is the identity, one token at a time and at once.
+#[test]
+fn round_trips() {
+    let golden = golden("tokens.json");
+    for file in ["bpe.vocab", "spm.vocab", "spm-bare.vocab", "rwkv.vocab"] {
+        let tokenizer = small(file, None);
+        for text in golden["strings"].as_array().unwrap() {
+            let text = text.as_str().unwrap();
+            // After a user-defined token SentencePiece puts in the space that begins a text.
+            if file == "spm.vocab" && text.contains("kebab-case") {
+                continue;
+            }
+            // A space and its stand-in are one and the same to SentencePiece.
+            let expected =
+                if file.starts_with("spm") { text.replace('\u{2581}', " ") } else { text.to_owned() };
+            let plain = Encoding { add_special: false, parse_special: false };
+            let tokens = tokenizer.encode(text, plain);
+            assert_eq!(tokenizer.decode(&tokens, true), expected, "{file}: {tokens:?}");
+            let mut stream = TextStream::new();
+            let mut streamed: String = tokens.iter().map(|&t| stream.push(&tokenizer, t, true)).collect();
+            streamed += &stream.finish();
+            let prefixed = file == "spm.vocab" && !text.is_empty();
+            assert_eq!(streamed, if prefixed { format!(" {expected}") } else { expected }, "{file}");
+        }
+    }
+}
+
+#[test]
+fn bad_vocabularies_are_errors() {
+    let refuse = |change: &dyn Fn(&mut Writer)| {
+        let gguf = Gguf::open(golden_dir().join("bpe.vocab")).unwrap();
+        let mut writer = Writer::new();
+        for (key, value) in gguf.metadata().iter() {
+            writer.set(key, value);
+        }
+        change(&mut writer);
+        let mut bytes = Vec::new();
+        writer.write(&mut bytes, |_| unreachable!("a vocabulary has no tensors")).unwrap();
+        Tokenizer::from_gguf(&Gguf::from_bytes(bytes).unwrap()).unwrap_err().to_string()
+    };
+    use wootz_gguf::MetaValue;
+    assert!(
+        refuse(&|w| {
+            w.set("tokenizer.ggml.model", "bert");
+        })
+        .contains("'bert'")
+    );
+    assert!(
+        refuse(&|w| {
+            w.set("tokenizer.ggml.pre", "no-such");
+        })
+        .contains("'no-such'")
+    );
+    assert!(
+        refuse(&|w| {
+            w.set("tokenizer.ggml.tokens", MetaValue::U8(1));
+        })
+        .contains("tokenizer.ggml.tokens")
+    );
+    assert!(
+        refuse(&|w| {
+            w.set("tokenizer.ggml.bos_token_id", MetaValue::U32(99_999));
+        })
+        .contains("99999")
+    );
+    assert!(
+        refuse(&|w| {
+            w.set("tokenizer.ggml.merges", MetaValue::strings(["ab"]));
+        })
+        .contains("merge 0")
+    );
+    assert!(
+        refuse(&|w| {
+            w.set("tokenizer.ggml.token_type", MetaValue::strings(["a"]));
+        })
+        .contains("1 values")
+    );
+    assert!(
+        refuse(&|w| {
+            w.set("tokenizer.ggml.model", "llama");
+        })
+        .contains("scores")
+    );
+}
+
+/// Real vocabularies: the models that `wootz pull` fetches, if the folder `models` has them.
+#[test]
+fn real_vocabularies_give_the_oracles_ids() {
+    let folder = std::env::var_os("WOOTZ_MODELS")
+        .map_or(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models"), PathBuf::from);
+    for (model, file) in
+        [("smollm2-135m-q4_1.gguf", "smollm2.json"), ("gemma3-270m-q4_k_m.gguf", "gemma3.json")]
+    {
+        let path = folder.join(model);
+        if !path.exists() {
+            assert!(std::env::var_os("WOOTZ_REQUIRE_MODELS").is_none(), "{} is missing", path.display());
+            eprintln!("{} is not there: its vocabulary was not compared", path.display());
+            continue;
+        }
+        let golden = golden(file);
+        let tokenizer = Tokenizer::from_gguf(&Gguf::open(path).unwrap()).unwrap();
+        compare(model, &tokenizer, &golden["strings"], &golden);
+    }
+    // Any other vocabulary X.gguf with the ids that `make_tokens.py` wrote to X.json beside it.
+    for entry in std::fs::read_dir(folder.join("vocab")).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let ids = path.with_extension("json");
+        if path.extension().is_some_and(|e| e == "gguf") && ids.exists() {
+            let golden: Value = serde_json::from_slice(&std::fs::read(ids).unwrap()).unwrap();
+            let tokenizer = Tokenizer::from_gguf(&Gguf::open(&path).unwrap()).unwrap();
+            compare(&path.display().to_string(), &tokenizer, &golden["strings"], &golden);
+            println!("{} agrees", path.display());
+        }
+    }
+}

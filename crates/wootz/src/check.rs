@@ -1,0 +1,168 @@
+//! A device on trial: the conformance cases run on it and compared with the reference evaluator.
+
+use crate::device::Device;
+use crate::tensor::Tensor;
+use std::collections::BTreeMap;
+use wootz_backend::HostMemory;
+use wootz_ir::graph::NodeRef;
+use wootz_ir::reference::HostTensor;
+use wootz_ir::{DType, Error, Result};
+use wootz_testkit::exceptions::{EXCEPTIONS, Ledger, Verdict};
+use wootz_testkit::{Build, Case, Leaf, Mismatch, cases, decode, expected_faults};
+
+pub use wootz_testkit::Level;
+
+/// How one op family of one dtype did.
+#[derive(Clone, Debug, Default)]
+pub struct CheckRow {
+    /// Cases run.
+    pub cases: usize,
+    /// Cases that agreed with the reference.
+    pub passed: usize,
+    /// Cases that did not, and were expected to.
+    pub failed: usize,
+    /// Known exceptions, with their reasons.
+    pub exceptions: Vec<String>,
+    /// The first failures, in words.
+    pub failures: Vec<String>,
+}
+
+/// The result of a trial.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// The device.
+    pub device: String,
+    /// By op family and dtype.
+    pub rows: BTreeMap<(String, DType), CheckRow>,
+    /// Exceptions that no case needed any more.
+    pub stale: Vec<String>,
+}
+
+/// Failures that are told in full, per row.
+const TOLD: usize = 3;
+
+impl CheckReport {
+    /// Totals: cases, passed, failed, excepted.
+    pub fn totals(&self) -> (usize, usize, usize, usize) {
+        let sum = |f: fn(&CheckRow) -> usize| self.rows.values().map(f).sum();
+        (sum(|r| r.cases), sum(|r| r.passed), sum(|r| r.failed), sum(|r| r.exceptions.len()))
+    }
+
+    /// Whether every case of a family, in every dtype, agreed.
+    pub fn is_valid(&self, family: &str) -> bool {
+        let mut rows = self.rows.iter().filter(|((f, _), _)| f == family).peekable();
+        rows.peek().is_some() && rows.all(|(_, row)| row.failed == 0)
+    }
+
+    fn record(&mut self, family: &str, dtype: DType, name: &str, outcome: Outcome) {
+        let row = self.rows.entry((family.to_string(), dtype)).or_default();
+        row.cases += 1;
+        match outcome {
+            Outcome::Passed => row.passed += 1,
+            Outcome::Excepted(reason) => row.exceptions.push(format!("{name}: {reason}")),
+            Outcome::Failed(detail) => {
+                row.failed += 1;
+                if row.failures.len() < TOLD {
+                    row.failures.push(format!("{name}: {detail}"));
+                }
+            }
+        }
+    }
+}
+
+enum Outcome {
+    Passed,
+    Excepted(String),
+    Failed(String),
+}
+
+/// Runs the cases of a level on a device. `progress` hears of each case before it runs: how many are done, of how many.
+pub fn check(device: &Device, level: Level, mut progress: impl FnMut(usize, usize)) -> CheckReport {
+    check_matching(device, level, |_| true, &mut progress)
+}
+
+/// The same, for the cases that `wanted` picks by name.
+pub fn check_matching(
+    device: &Device,
+    level: Level,
+    wanted: impl Fn(&str) -> bool,
+    progress: &mut impl FnMut(usize, usize),
+) -> CheckReport {
+    let mut report = CheckReport { device: device.name().into(), ..CheckReport::default() };
+    let cases: Vec<Case> = cases(level).into_iter().filter(|c| wanted(&c.name)).collect();
+    let faults: Vec<_> = expected_faults().into_iter().filter(|c| wanted(&c.name)).collect();
+    let total = cases.len() + faults.len();
+    let mut ledger = Ledger::new(device.name(), EXCEPTIONS);
+    for (i, case) in cases.iter().enumerate() {
+        progress(i, total);
+        let result = match run(device, &case.leaves, &case.build) {
+            Ok(got) => case.check(&got),
+            Err(error) => Err(Mismatch::Failed(error.to_string())),
+        };
+        let detail = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        let outcome = match ledger.judge(case, result) {
+            Verdict::Passed => Outcome::Passed,
+            Verdict::Excused(reason) => Outcome::Excepted(reason.to_string()),
+            _ => Outcome::Failed(detail),
+        };
+        report.record(case.family, case.dtype, &case.name, outcome);
+    }
+    for (i, case) in faults.iter().enumerate() {
+        progress(cases.len() + i, total);
+        let outcome = match run(device, &case.leaves, &case.build) {
+            Err(Error::Fault { fault, .. }) if fault == case.fault => Outcome::Passed,
+            Err(error) => Outcome::Failed(format!("expected the fault {:?}, got: {error}", case.fault)),
+            Ok(_) => Outcome::Failed(format!("expected the fault {:?}, but it ran", case.fault)),
+        };
+        report.record(case.family, case.dtype, &case.name, outcome);
+    }
+    report.stale = ledger.stale().map(|e| e.reason.to_string()).collect();
+    report
+}
+
+/// Binds the leaves as they are laid out, evaluates, and fetches the result.
+fn run(device: &Device, leaves: &[Leaf], build: &Build) -> Result<HostTensor> {
+    let nodes = bind(device, leaves)?;
+    fetch(&Tensor::new(build(&nodes)?, device))
+}
+
+/// Leaf nodes on a device for a case's leaves.
+pub fn bind(device: &Device, leaves: &[Leaf]) -> Result<Vec<NodeRef>> {
+    let tensor = |leaf: &Leaf| {
+        let memory = HostMemory::new(Aligned::new(&leaf.bytes()));
+        Ok(Tensor::from_host(memory, leaf.dtype(), leaf.layout.clone(), device)?.node)
+    };
+    leaves.iter().map(tensor).collect()
+}
+
+/// A tensor's value on the host.
+pub fn fetch(tensor: &Tensor) -> Result<HostTensor> {
+    Ok(decode(tensor.shape(), tensor.dtype(), &tensor.to_bytes()?))
+}
+
+/// Evaluates nodes on a device in one batch, and fetches them.
+pub fn evaluate(device: &Device, nodes: &[NodeRef]) -> Result<Vec<HostTensor>> {
+    let tensors: Vec<Tensor> = nodes.iter().map(|n| Tensor::new(n.clone(), device)).collect();
+    crate::eval(&tensors)?;
+    tensors.iter().map(fetch).collect()
+}
+
+/// Bytes aligned for every dtype.
+struct Aligned {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Aligned {
+    fn new(bytes: &[u8]) -> Aligned {
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        Aligned { words, len: bytes.len() }
+    }
+}
+
+impl AsRef<[u8]> for Aligned {
+    fn as_ref(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.len]
+    }
+}
