@@ -213,7 +213,7 @@ impl<T: Copy> Kernel for Strip<T> {
                     // `Gather::run`'s caller promises that both planes exist.
                     unsafe {
                         if side > 1 && r + side <= self.strip.end && c + side <= c1 {
-                            transpose_block::<I, T>(from, self.stride, to, self.row_stride as isize);
+                            transpose_block::<I, T>(from, self.stride, side, to, self.row_stride as isize);
                         } else {
                             for r in r..self.strip.end.min(r + side) {
                                 for c in c..c1.min(c + side) {
