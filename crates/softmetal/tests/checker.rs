@@ -323,3 +323,16 @@ fn shuffling_makes_order_dependence_visible() {
     assert!(seen.len() > 1, "{seen:?}");
     assert_eq!(last(Some(3)), last(Some(3)));
 }
+
+#[test]
+fn equal_values_from_all_threads_are_no_race() {
+    let src = "kernel void k(device uint *o, uint i [[thread_position_in_grid]]) {
+  threadgroup uint t;
+  t = VALUE;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[0] = t;
+}";
+    let found = reports(&src.replace("VALUE", "i"), 64, 64, &[zeros::<u32>(1)]);
+    assert!(found.iter().any(|r| r.kind == ReportKind::ThreadgroupRace && r.line == 3), "{found:#?}");
+    assert!(reports(&src.replace("VALUE", "7"), 64, 64, &[zeros::<u32>(1)]).is_empty());
+}
