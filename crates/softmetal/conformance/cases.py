@@ -1,7 +1,7 @@
 """The kernels that are run, each with a NumPy reference."""
 import numpy as np
 import blocks
-from harness import Args, close, run
+from harness import Args, Failure, close, run
 
 rng = np.random.default_rng(7)
 
@@ -23,7 +23,8 @@ def strides(ne, size):
 
 
 def mul_mv(src, kind, nr0, shmem=0):
-    n, k, cols = 26, 512, 2
+    # The kernels read whole tiles of rows; with fewer rows they read past the matrix, which the checker reports.
+    n, k, cols = 32, 512, 2
     w, x = blocks.random(rng, kind, n, k), f32(cols, k)
     row = w.shape[1]
     a = Args().i32(k, n, 1).i64(1, row, row * n, row * n).i32(k, cols, 1).i64(4, 4 * k, 4 * k * cols, 4 * k * cols).i32(n, cols).i16(1, 1)
@@ -36,13 +37,14 @@ def mul_mm(src, kind):
     x = f32(n, k)
     if kind in blocks.SIZES:
         w = blocks.random(rng, kind, m, k)
-        dense, row = blocks.matrix(kind, w), w.shape[1]
+        # The kernel keeps weights in half.
+        dense, row = blocks.matrix(kind, w).astype(np.float16).astype(np.float32), w.shape[1]
     else:
         w = f32(m, k).astype({"f32": np.float32, "f16": np.float16}[kind])
         dense, row = w.astype(np.float32), w.itemsize * k
     a = Args().i32(k, 1).i64(row, row * m, row * m).i32(1).i64(4, 4 * k, 4 * k * n, 4 * k * n).i32(m, n).i16(1, 1)
     got = run(src, f"kernel_mul_mm_{kind}_f32", [-(-n // 32), -(-m // 64), 1], [128], [a, w, x, np.zeros((n, m), np.float32)], 3, [8192], FLAGS)
-    close(got, x @ dense.T, 2e-2)
+    close(got, x @ dense.T, 5e-3)
 
 
 def get_rows(src, kind):
@@ -74,7 +76,7 @@ def cpy(src, a_kind, b_kind):
     a = Args().i64(k, rows, 1, 1, element, size, size * rows, size * rows, k, rows, 1, 1, nb, row, row * rows, row * rows)
     got = run(src, f"kernel_cpy_{a_kind}_{b_kind}", [rows, 1, 1], [min(k, 32)], [a, x, out], 2, [], FLAGS)
     if b_kind in blocks.SIZES:
-        got = [blocks.matrix(b_kind, g) for g in got]
+        got = [g if isinstance(g, Failure) else blocks.matrix(b_kind, g) for g in got]
     close(got, want, {"q8_0": 4e-3, "q4_0": 6e-2, "q5_1": 3e-2}.get(b_kind, 1e-3))
 
 
@@ -202,6 +204,17 @@ def attention(src, vec):
     close(got, np.einsum("htc,hcd->thd", p, vv), 1e-2)
 
 
+def finds(case, words):
+    """A kernel with a bug of its own: the plain result is right, and the checker must find it."""
+    try:
+        case()
+    except Failure as e:
+        if str(e).startswith("checker: ") and words in str(e):
+            return
+        raise
+    raise Failure(f"the checker did not report: {words}")
+
+
 FLAGS = ()
 
 
@@ -231,7 +244,7 @@ def ggml_cases(src, flags):
     yield "norm", lambda: row_norm(src, "norm", lambda x: (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5))
     yield "rms_norm", lambda: row_norm(src, "rms_norm", lambda x: x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5))
     yield "l2_norm", lambda: row_norm(src, "l2_norm", lambda x: x / np.maximum(np.sqrt((x * x).sum(1, keepdims=True)), 1e-5))
-    yield "group_norm", lambda: group_norm(src)
+    yield "group_norm (has a race)", lambda: finds(lambda: group_norm(src), "threadgroup race")
     yield "rope norm", lambda: rope(src, "norm")
     yield "rope neox", lambda: rope(src, "neox")
     yield "im2col", lambda: im2col(src)
@@ -243,4 +256,5 @@ def ggml_cases(src, flags):
     yield "pool_2d max", lambda: pool(src, "max", np.max)
     yield "pool_2d avg", lambda: pool(src, "avg", np.mean)
     yield "flash_attn f16 h64", lambda: attention(src, False)
-    yield "flash_attn vec f16 h128", lambda: attention(src, True)
+    # It stores from one lane what others have just read, relying on lanes in step without a barrier.
+    yield "flash_attn vec f16 h128 (has a race)", lambda: finds(lambda: attention(src, True), "threadgroup race")

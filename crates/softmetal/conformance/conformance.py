@@ -34,7 +34,7 @@ def main():
     if not only:
         ok &= compile_all("candle-metal-kernels", sorted(candle.glob("*.metal")), [])
         ok &= compile_all(f"llama-cpp-python {RUN_VERSION}", [ggml / "ggml-metal.metal"], flags)
-        ok &= compile_all("llama-cpp-python, newest", sorted(newest.glob("**/*.metal")), flags_for(newest))
+        ok &= compile_all("llama-cpp-python, newest", sorted(f for f in newest.glob("**/*.metal") if "common" not in f.name), flags_for(newest))
     passed = total = 0
     for name, case in cases.ggml_cases(ggml / "ggml-metal.metal", flags):
         if only not in name:
@@ -46,7 +46,7 @@ def main():
             print(f"ok    {name}", flush=True)
         except Failure as e:
             print(f"FAIL  {name}: {e}", flush=True)
-    print(f"{passed} of {total} kernels give NumPy's results with a clean checker")
+    print(f"{passed} of {total} kernels behave as expected: NumPy's results, and a clean checker unless the name says otherwise")
     return 0 if ok and passed == total else 1
 
 

@@ -59,13 +59,19 @@ def run(source, kernel, groups, threads, args, out, threadgroup=(), flags=()):
                 what = p.stderr
                 if p.stdout:
                     what += json.loads(p.stdout).get("error") or ""
-                raise Failure(("checker: " if extra else "") + what.strip()[:1500])
-            results.append(np.load(f"{d}/out.npy"))
+                failure = Failure(("checker: " if extra else "") + what.strip()[:1500])
+                if not extra:
+                    raise failure
+                results.append(failure)
+            else:
+                results.append(np.load(f"{d}/out.npy"))
     return results
 
 
 def close(results, want, tolerance):
     for label, got in zip(("plain", "checked"), results):
+        if isinstance(got, Failure):
+            raise got
         got, want = np.asarray(got, dtype=np.float64).ravel(), np.asarray(want, dtype=np.float64).ravel()
         if got.shape != want.shape:
             raise Failure(f"{label}: {got.shape} values, {want.shape} expected")

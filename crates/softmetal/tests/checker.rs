@@ -155,7 +155,7 @@ fn device_races_within_and_between_groups() {
     let across = "kernel void k(device const float *x, device float *o, uint g [[threadgroup_position_in_grid]]) {
   o[INDEX] = x[g];
 }";
-    let args = [zeros::<f32>(4), zeros::<f32>(4)];
+    let args = [data(&[1.0f32, 2.0, 3.0, 4.0]), zeros::<f32>(4)];
     let found = reports(&across.replace("INDEX", "g / 2"), 4, 1, &args);
     assert!(found.iter().any(|r| r.kind == ReportKind::DeviceRace && r.line == 2), "{found:#?}");
     assert!(reports(&across.replace("INDEX", "g"), 4, 1, &args).is_empty());
