@@ -155,7 +155,7 @@ fn device_races_within_and_between_groups() {
     let across = "kernel void k(device const float *x, device float *o, uint g [[threadgroup_position_in_grid]]) {
   o[INDEX] = x[g];
 }";
-    let args = [zeros::<f32>(4), zeros::<f32>(4)];
+    let args = [data(&[1.0f32, 2.0, 3.0, 4.0]), zeros::<f32>(4)];
     let found = reports(&across.replace("INDEX", "g / 2"), 4, 1, &args);
     assert!(found.iter().any(|r| r.kind == ReportKind::DeviceRace && r.line == 2), "{found:#?}");
     assert!(reports(&across.replace("INDEX", "g"), 4, 1, &args).is_empty());
@@ -322,4 +322,17 @@ fn shuffling_makes_order_dependence_visible() {
     let seen: std::collections::BTreeSet<u32> = (1..6).map(|s| last(Some(s))).collect();
     assert!(seen.len() > 1, "{seen:?}");
     assert_eq!(last(Some(3)), last(Some(3)));
+}
+
+#[test]
+fn equal_values_from_all_threads_are_no_race() {
+    let src = "kernel void k(device uint *o, uint i [[thread_position_in_grid]]) {
+  threadgroup uint t;
+  t = VALUE;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[0] = t;
+}";
+    let found = reports(&src.replace("VALUE", "i"), 64, 64, &[zeros::<u32>(1)]);
+    assert!(found.iter().any(|r| r.kind == ReportKind::ThreadgroupRace && r.line == 3), "{found:#?}");
+    assert!(reports(&src.replace("VALUE", "7"), 64, 64, &[zeros::<u32>(1)]).is_empty());
 }

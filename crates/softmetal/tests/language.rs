@@ -200,3 +200,10 @@ fn logging_compiles_and_runs() {
     r.compile.language_version = 320;
     assert_eq!(r.run(src, "k", 1, 1, &[zeros::<f32>(1)]).unwrap().get::<f32>(0), [1.0]);
 }
+
+#[test]
+fn literals_are_floats_in_templates_too() {
+    let src = "template <typename T> kernel void k(device T *o) { auto y = T(1) / 3.0; o[0] = sizeof(y); o[1] = sizeof(1e-3); o[2] = fmin(1, y * 2 + 0.5); }
+        template [[host_name(\"k_f32\")]] kernel void k<float>(device float *);";
+    assert_eq!(run(src, "k_f32", 1, 1, &[zeros::<f32>(3)]).get::<f32>(0), [4.0, 4.0, 1.0]);
+}

@@ -3,7 +3,7 @@
 use super::Lint;
 use crate::source::binding::MAX_BUFFER_INDEX;
 use crate::source::items::{Item, ItemKind};
-use crate::source::params::{attributes, space_of};
+use crate::source::params::{attributes, integer, space_of};
 use crate::source::rewrite::group_declarations;
 
 /// All declarations of the unit.
@@ -32,7 +32,7 @@ fn parameters(lint: &mut Lint<'_>, item: &Item) {
             lint.at(p.range.0, format!("the {what} parameter {name} needs an address space: device, constant, threadgroup or thread"));
         }
         for a in p.attributes.iter().filter(|a| a.name == "buffer" || a.name == "threadgroup") {
-            if a.argument.parse::<u32>().is_ok_and(|i| i > MAX_BUFFER_INDEX) {
+            if integer(&a.argument).is_some_and(|i| i > MAX_BUFFER_INDEX) {
                 lint.at(a.token, format!("index {} is above {MAX_BUFFER_INDEX}, the highest that Metal has", a.argument));
             }
         }

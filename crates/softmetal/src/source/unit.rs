@@ -3,7 +3,7 @@
 use super::binding::{Binding, at, bindings};
 use super::items::{Item, ItemKind, scan};
 use super::lexer::{Lexed, lex};
-use super::params::{attributes, space_of};
+use super::params::{attributes, integer, space_of};
 use super::rewrite::plain;
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -73,14 +73,14 @@ impl Unit {
     /// `max_total_threads_per_threadgroup` of an entry point, when written as a number.
     pub fn max_threads(&self, entry: &Entry) -> Option<u32> {
         let item = &self.items[entry.item];
-        attributes(&self.lx, item.start, item.body.0.max(item.params.1)).iter().find(|a| a.name == "max_total_threads_per_threadgroup")?.argument.parse().ok()
+        attributes(&self.lx, item.start, item.body.0.max(item.params.1)).iter().find(|a| a.name == "max_total_threads_per_threadgroup").and_then(|a| integer(&a.argument))
     }
 
     fn find_constants(&mut self) -> Result<()> {
         let lx = &self.lx;
         for (i, item) in self.items.iter().enumerate().filter(|(_, it)| it.kind == ItemKind::Variable) {
             let Some(attr) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "function_constant") else { continue };
-            let index = attr.argument.parse().map_err(|_| at(lx, attr.token, format!("`{}` is not a function constant index", attr.argument)))?;
+            let index = integer(&attr.argument).ok_or_else(|| at(lx, attr.token, format!("`{}` is not a function constant index", attr.argument)))?;
             let type_name = (item.start..item.end)
                 .take_while(|&k| !lx.is(k, &item.name))
                 .map(|k| lx.str(k))
