@@ -24,7 +24,10 @@ struct Launch<'a> {
 impl Bench {
     fn new() -> Result<Bench> {
         let device = Device::system_default()?;
-        let library = device.new_library(SOURCE, &CompileOptions { file_name: "bench.metal".into(), ..CompileOptions::default() })?;
+        let library = device.new_library(
+            SOURCE,
+            &CompileOptions { file_name: "bench.metal".into(), ..CompileOptions::default() },
+        )?;
         Ok(Bench { queue: device.new_queue(), device, library })
     }
 
@@ -50,7 +53,10 @@ impl Bench {
                 e.set_buffer(i as u32, b, 0)?;
             }
             for _ in 0..repeats {
-                e.dispatch_threadgroups((l.groups.0, l.groups.1, l.groups.2), (l.threads.0, l.threads.1, l.threads.2))?;
+                e.dispatch_threadgroups(
+                    (l.groups.0, l.groups.1, l.groups.2),
+                    (l.threads.0, l.threads.1, l.threads.2),
+                )?;
             }
             e.end_encoding();
             command.run()?;
@@ -72,7 +78,12 @@ fn rust(mut work: impl FnMut()) -> f64 {
 }
 
 fn row(name: &str, ours: f64, plain: f64, more: &str) {
-    println!("{name:<28} {:>10.3} ms   Rust loop {:>10.3} ms   ratio {:>6.2}   {more}", ours * 1e3, plain * 1e3, ours / plain);
+    println!(
+        "{name:<28} {:>10.3} ms   Rust loop {:>10.3} ms   ratio {:>6.2}   {more}",
+        ours * 1e3,
+        plain * 1e3,
+        ours / plain
+    );
 }
 
 fn main() -> Result<()> {
@@ -87,7 +98,12 @@ fn main() -> Result<()> {
 fn elementwise(b: &Bench) -> Result<()> {
     let n = 1 << 22;
     let (x, y) = (b.buffer(n)?, b.buffer(n)?);
-    let l = Launch { pipeline: b.pipeline("saxpy")?, buffers: vec![&x, &y], groups: Size(n as u32 / 256, 1, 1), threads: Size(256, 1, 1) };
+    let l = Launch {
+        pipeline: b.pipeline("saxpy")?,
+        buffers: vec![&x, &y],
+        groups: Size(n as u32 / 256, 1, 1),
+        threads: Size(256, 1, 1),
+    };
     let ours = b.time(&l, 4)?;
     let (xs, mut ys) = (x.read::<f32>()?, y.read::<f32>()?);
     let plain = rust(|| {
@@ -102,19 +118,44 @@ fn elementwise(b: &Bench) -> Result<()> {
 
 fn barriers(b: &Bench) -> Result<()> {
     let o = b.buffer(256 * 64)?;
-    let l = Launch { pipeline: b.pipeline("barriers")?, buffers: vec![&o], groups: Size(64, 1, 1), threads: Size(256, 1, 1) };
+    let l = Launch {
+        pipeline: b.pipeline("barriers")?,
+        buffers: vec![&o],
+        groups: Size(64, 1, 1),
+        threads: Size(256, 1, 1),
+    };
     let ours = b.time(&l, 1)?;
-    println!("{:<28} {:>10.3} ms   {:.2} ns per thread and barrier (256 threads, 100 barriers, all cores)", "barriers", ours * 1e3, ours * 1e9 / (64.0 * 256.0 * 100.0));
-    let l = Launch { pipeline: b.pipeline("simd_sums")?, buffers: vec![&o], groups: Size(64, 1, 1), threads: Size(256, 1, 1) };
+    println!(
+        "{:<28} {:>10.3} ms   {:.2} ns per thread and barrier (256 threads, 100 barriers, all cores)",
+        "barriers",
+        ours * 1e3,
+        ours * 1e9 / (64.0 * 256.0 * 100.0)
+    );
+    let l = Launch {
+        pipeline: b.pipeline("simd_sums")?,
+        buffers: vec![&o],
+        groups: Size(64, 1, 1),
+        threads: Size(256, 1, 1),
+    };
     let ours = b.time(&l, 1)?;
-    println!("{:<28} {:>10.3} ms   {:.2} ns per thread and simd_sum", "simd_sum", ours * 1e3, ours * 1e9 / (64.0 * 256.0 * 100.0));
+    println!(
+        "{:<28} {:>10.3} ms   {:.2} ns per thread and simd_sum",
+        "simd_sum",
+        ours * 1e3,
+        ours * 1e9 / (64.0 * 256.0 * 100.0)
+    );
     Ok(())
 }
 
 fn gemm(b: &Bench) -> Result<()> {
     let n = 256usize;
     let (x, y, z) = (b.buffer(n * n)?, b.buffer(n * n)?, b.buffer(n * n)?);
-    let l = Launch { pipeline: b.pipeline("gemm")?, buffers: vec![&x, &y, &z], groups: Size(n as u32 / 32, n as u32 / 32, 1), threads: Size(128, 1, 1) };
+    let l = Launch {
+        pipeline: b.pipeline("gemm")?,
+        buffers: vec![&x, &y, &z],
+        groups: Size(n as u32 / 32, n as u32 / 32, 1),
+        threads: Size(128, 1, 1),
+    };
     let ours = b.time(&l, 4)?;
     let (xs, ys) = (x.read::<f32>()?, y.read::<f32>()?);
     let mut zs = vec![0f32; n * n];
@@ -138,20 +179,30 @@ fn gemm(b: &Bench) -> Result<()> {
 fn q4k(b: &Bench) -> Result<()> {
     let (rows, columns) = (1024usize, 2048usize);
     let w = b.device.new_buffer(rows * columns / 256 * 144, StorageMode::Shared)?;
-    let bytes: Vec<u8> = (0..w.length()).map(|i| if i % 144 < 4 { [0x66, 0x1e, 0x66, 0x1a][i % 144] } else { (i * 37 % 251) as u8 }).collect();
+    let bytes: Vec<u8> = (0..w.length())
+        .map(|i| if i % 144 < 4 { [0x66, 0x1e, 0x66, 0x1a][i % 144] } else { (i * 37 % 251) as u8 })
+        .collect();
     w.write_bytes(0, &bytes)?;
     let (x, y) = (b.buffer(columns)?, b.buffer(rows)?);
-    let l = Launch { pipeline: b.pipeline("mul_mv_q4_K")?, buffers: vec![&w, &x, &y], groups: Size(rows as u32 / 4, 1, 1), threads: Size(32, 4, 1) };
+    let l = Launch {
+        pipeline: b.pipeline("mul_mv_q4_K")?,
+        buffers: vec![&w, &x, &y],
+        groups: Size(rows as u32 / 4, 1, 1),
+        threads: Size(32, 4, 1),
+    };
     let ours = b.time(&l, 4)?;
     let xs = x.read::<f32>()?;
     let mut ys = vec![0f32; rows];
     let plain = rust(|| {
         for (r, out) in ys.iter_mut().enumerate() {
-            *out = (0..columns / 256).map(|k| q4k_block(&bytes[(r * columns / 256 + k) * 144..][..144], &xs[k * 256..][..256])).sum();
+            *out = (0..columns / 256)
+                .map(|k| q4k_block(&bytes[(r * columns / 256 + k) * 144..][..144], &xs[k * 256..][..256]))
+                .sum();
         }
         std::hint::black_box(&mut ys);
     });
-    let error = y.read::<f32>()?.iter().zip(&ys).map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
+    let error =
+        y.read::<f32>()?.iter().zip(&ys).map(|(a, b)| (a - b).abs() / b.abs().max(1.0)).fold(0.0, f32::max);
     row("Q4_K mat-vec 1024x2048", ours, plain, &format!("largest relative difference {error:.1e}"));
     Ok(())
 }
@@ -162,7 +213,11 @@ fn q4k_block(block: &[u8], x: &[f32]) -> f32 {
     let (d, dmin, s, q) = (half(0), half(2), &block[4..16], &block[16..]);
     let mut sum = 0.0;
     for j in 0..8 {
-        let (scale, min) = if j < 4 { (s[j] & 63, s[j + 4] & 63) } else { ((s[j + 4] & 15) | (s[j - 4] >> 6 << 4), (s[j + 4] >> 4) | (s[j] >> 6 << 4)) };
+        let (scale, min) = if j < 4 {
+            (s[j] & 63, s[j + 4] & 63)
+        } else {
+            ((s[j + 4] & 15) | (s[j - 4] >> 6 << 4), (s[j + 4] >> 4) | (s[j] >> 6 << 4))
+        };
         let nibbles = &q[j / 2 * 32..][..32];
         let (mut dot, mut total) = (0.0, 0.0);
         for (n, v) in nibbles.iter().zip(&x[j * 32..]) {
@@ -182,7 +237,11 @@ fn compile(b: &Bench) -> Result<()> {
         let library = device.new_library(&fresh, &CompileOptions::default())?;
         let analysed = t.elapsed();
         device.new_pipeline(&library.function("gemm")?)?;
-        println!("pipeline, {label:<18} {:>10.1} ms   ({:.1} ms of it to read the library)", t.elapsed().as_secs_f64() * 1e3, analysed.as_secs_f64() * 1e3);
+        println!(
+            "pipeline, {label:<18} {:>10.1} ms   ({:.1} ms of it to read the library)",
+            t.elapsed().as_secs_f64() * 1e3,
+            analysed.as_secs_f64() * 1e3
+        );
     }
     let _ = b;
     Ok(())

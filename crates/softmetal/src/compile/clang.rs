@@ -7,7 +7,6 @@ use crate::source::position;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
 
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,11 +48,17 @@ impl Compiler {
     pub fn new(cache_dir: Option<&Path>) -> Result<Compiler> {
         let (clang, version) = find_clang()?;
         let cache = Cache::open(cache_dir)?;
-        let swizzles: Vec<(String, String)> = (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
+        let swizzles: Vec<(String, String)> =
+            (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
         let all = shim::HEADERS.iter().map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
-        let identity = key(all.chain([shim::MACROS.as_bytes(), version.as_bytes(), TARGET_FLAGS.join(" ").as_bytes()]));
+        let identity =
+            key(all.chain([shim::MACROS.as_bytes(), version.as_bytes(), TARGET_FLAGS.join(" ").as_bytes()]));
         let folder = cache.path(&format!("shim-{identity}"));
-        for (name, text) in shim::HEADERS.iter().map(|h| (h.0, h.1)).chain(swizzles.iter().map(|s| (s.0.as_str(), s.1.as_str()))) {
+        for (name, text) in shim::HEADERS
+            .iter()
+            .map(|h| (h.0, h.1))
+            .chain(swizzles.iter().map(|s| (s.0.as_str(), s.1.as_str())))
+        {
             cache.put(&folder.join(name), text.as_bytes())?;
         }
         cache.put(&folder.join("stubs/softmetal_macros.h"), shim::MACROS.as_bytes())?;
@@ -66,8 +71,23 @@ impl Compiler {
     /// The source with all macros expanded and line markers kept.
     pub fn preprocess(&self, source: &str, p: &Preprocess) -> Result<String> {
         let mut c = Command::new(&self.clang);
-        c.args(["-E", "-x", "c++", "-std=gnu++17", "-undef", "-nostdinc", "-Wno-everything", "-fno-caret-diagnostics", "-fno-color-diagnostics"]);
-        c.arg(format!("-D__METAL_VERSION__={}", p.version)).args(["-D__METAL__=1", "-D__METAL_MACOS__=1", "-D__cplusplus=201703L", "-U__ARM_NEON"]);
+        c.args([
+            "-E",
+            "-x",
+            "c++",
+            "-std=gnu++17",
+            "-undef",
+            "-nostdinc",
+            "-Wno-everything",
+            "-fno-caret-diagnostics",
+            "-fno-color-diagnostics",
+        ]);
+        c.arg(format!("-D__METAL_VERSION__={}", p.version)).args([
+            "-D__METAL__=1",
+            "-D__METAL_MACOS__=1",
+            "-D__cplusplus=201703L",
+            "-U__ARM_NEON",
+        ]);
         if p.version >= 310 {
             c.arg("-D__HAVE_BFLOAT__=1");
         }
@@ -78,7 +98,8 @@ impl Compiler {
             c.arg("-I").arg(dir);
         }
         c.arg("-isystem").arg(self.folder.join("stubs")).arg("-");
-        let text = format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
+        let text =
+            format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
         let out = run(c, Some(&text))?;
         if !out.ok {
             return Err(self.compile_error(&out.stderr, "", (&p.file_name, source)));
@@ -89,7 +110,8 @@ impl Compiler {
     /// Compiles C++ text to a shared library in the cache, or finds it there. Gives its path.
     pub fn compile(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<PathBuf> {
         let flags = flags(mode);
-        let name = format!("{}.so", key([text.as_bytes(), self.identity.as_bytes(), flags.join(" ").as_bytes()]));
+        let name =
+            format!("{}.so", key([text.as_bytes(), self.identity.as_bytes(), flags.join(" ").as_bytes()]));
         let path = self.cache.path("kernels").join(&name[..2]).join(&name);
         if path.exists() {
             return Ok(path);
@@ -115,7 +137,10 @@ impl Compiler {
     /// Adds counters to LLVM text and makes a library of it.
     fn link_counted(&self, ir: &str, to: &Path) -> Result<()> {
         let mut c = Command::new(&self.clang);
-        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"]).arg(to).args(TARGET_FLAGS).args(LINK_FLAGS);
+        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"])
+            .arg(to)
+            .args(TARGET_FLAGS)
+            .args(LINK_FLAGS);
         let out = run(c, Some(&super::flops::instrument(ir)))?;
         if out.ok { Ok(()) } else { Err(Error::Tool { step: "compiling counted code", message: out.stderr }) }
     }
@@ -135,9 +160,17 @@ impl Compiler {
         if !path.exists() {
             self.cache.make(&path, |tmp| {
                 let mut c = Command::new(&self.clang);
-                c.args(&flags).args(["-x", "c++-header"]).arg(self.folder.join("softmetal.h")).arg("-o").arg(tmp);
+                c.args(&flags)
+                    .args(["-x", "c++-header"])
+                    .arg(self.folder.join("softmetal.h"))
+                    .arg("-o")
+                    .arg(tmp);
                 let out = run(c, None)?;
-                if out.ok { Ok(()) } else { Err(Error::Tool { step: "precompiling the shim", message: out.stderr }) }
+                if out.ok {
+                    Ok(())
+                } else {
+                    Err(Error::Tool { step: "precompiling the shim", message: out.stderr })
+                }
             })?;
         }
         Ok(path)
@@ -197,8 +230,21 @@ fn flags(mode: Mode) -> Vec<&'static str> {
     f.extend(TARGET_FLAGS);
     f.push(if mode.fast_math { "-ffp-contract=fast" } else { "-ffp-contract=off" });
     if mode.instrumented {
-        f.extend(["-fsanitize=thread", "-gline-tables-only", "-gcolumn-info", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-DSOFTMETAL_CHECK=1"]);
-        for option in ["-tsan-instrument-func-entry-exit=0", "-tsan-instrument-atomics=0", "-tsan-handle-cxx-exceptions=0", "-tsan-instrument-read-before-write=1"] {
+        f.extend([
+            "-fsanitize=thread",
+            "-gline-tables-only",
+            "-gcolumn-info",
+            "-fno-vectorize",
+            "-fno-slp-vectorize",
+            "-fno-unroll-loops",
+            "-DSOFTMETAL_CHECK=1",
+        ]);
+        for option in [
+            "-tsan-instrument-func-entry-exit=0",
+            "-tsan-instrument-atomics=0",
+            "-tsan-handle-cxx-exceptions=0",
+            "-tsan-instrument-read-before-write=1",
+        ] {
             f.extend(["-mllvm", option]);
         }
         f.push("-nostdlib++");
@@ -216,7 +262,9 @@ struct Output {
 }
 
 fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
-    c.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
+    c.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let tool = |message: String| Error::Tool { step: "running clang", message };
     let mut child = c.spawn().map_err(|e| tool(e.to_string()))?;
     let writer = input.map(str::to_owned).zip(child.stdin.take()).map(|(text, mut pipe)| {
@@ -229,20 +277,26 @@ fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
     if let Some(w) = writer {
         let _ = w.join();
     }
-    Ok(Output { ok: out.status.success(), stdout: String::from_utf8_lossy(&out.stdout).into_owned(), stderr: String::from_utf8_lossy(&out.stderr).into_owned() })
+    Ok(Output {
+        ok: out.status.success(),
+        stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
+    })
 }
+
+/// What was asked for, the compiler found, and its version.
+type Found = (String, PathBuf, String);
 
 /// The first clang of version 19 or newer; `SOFTMETAL_CLANG` decides alone when set.
 fn find_clang() -> Result<(PathBuf, String)> {
-    static FOUND: OnceLock<Arc<parking_lot::Mutex<Vec<(String, PathBuf, String)>>>> = OnceLock::new();
-    let memo = FOUND.get_or_init(Default::default);
+    static FOUND: parking_lot::Mutex<Vec<Found>> = parking_lot::Mutex::new(Vec::new());
     let chosen = std::env::var("SOFTMETAL_CLANG").ok().filter(|c| !c.is_empty());
     let names: Vec<String> = match &chosen {
         Some(c) => vec![c.clone()],
         None => ["clang-19", "clang-20", "clang-21", "clang"].map(String::from).to_vec(),
     };
     let wanted = names.join(",");
-    if let Some((_, p, v)) = memo.lock().iter().find(|m| m.0 == wanted) {
+    if let Some((_, p, v)) = FOUND.lock().iter().find(|m| m.0 == wanted) {
         return Ok((p.clone(), v.clone()));
     }
     let mut tried = Vec::new();
@@ -251,7 +305,7 @@ fn find_clang() -> Result<(PathBuf, String)> {
             Ok(out) => {
                 let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or("").to_string();
                 if major(&text).is_some_and(|m| m >= 19) {
-                    memo.lock().push((wanted, PathBuf::from(&name), text.clone()));
+                    FOUND.lock().push((wanted, PathBuf::from(&name), text.clone()));
                     return Ok((name.into(), text));
                 }
                 tried.push(format!("`{name}` is `{text}`"));

@@ -11,7 +11,14 @@ use std::ffi::{c_char, c_void};
 ///
 /// # Safety
 /// Called by compiled kernels with their own lane, on a stack of the lane's worker.
-pub unsafe extern "C" fn collective(lane: *mut Lane, slot: *mut c_void, compute: Compute, file: *const c_char, site: u32, kind: u32) {
+pub unsafe extern "C" fn collective(
+    lane: *mut Lane,
+    slot: *mut c_void,
+    compute: Compute,
+    file: *const c_char,
+    site: u32,
+    kind: u32,
+) {
     // SAFETY: the lane and its worker are alive while the kernel runs, and only this OS thread touches them.
     unsafe {
         let w = &mut *(*lane).worker;
@@ -19,7 +26,8 @@ pub unsafe extern "C" fn collective(lane: *mut Lane, slot: *mut c_void, compute:
         let (bit, s) = ((*lane).lane, (*lane).simd);
         let state = &mut w.simds[s as usize];
         let b = bit as usize;
-        (state.slots[b], state.compute[b], state.site[b], state.file[b], state.kind[b]) = (slot, compute, site, file, kind);
+        (state.slots[b], state.compute[b], state.site[b], state.file[b], state.kind[b]) =
+            (slot, compute, site, file, kind);
         state.in_collective |= 1 << bit;
         (*lane).in_step = u32::from(kind == ALL_LANES || kind == SIMD_FENCE);
         w.wait();
@@ -51,7 +59,13 @@ pub unsafe extern "C" fn barrier(lane: *mut Lane, flags: u32, file: *const c_cha
 ///
 /// # Safety
 /// As for [`collective`].
-pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, kind: u32, pc: *const c_void) {
+pub unsafe extern "C" fn access(
+    lane: *mut Lane,
+    address: *const u8,
+    size: u64,
+    kind: u32,
+    pc: *const c_void,
+) {
     let (address, pc, size) = (address as usize, pc as usize, size as usize);
     // Variables of the thread itself.
     if stack_range((&raw const size) as usize).contains(&address) {
@@ -68,7 +82,8 @@ pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, 
         // The launch code reads the lane, its group and the table of calls.
         let own = address.wrapping_sub(w.lanes.as_ptr() as usize) < size_of_val(w.lanes.as_slice())
             || address.wrapping_sub((&raw const *w) as usize) < size_of::<Worker>()
-            || address.wrapping_sub((&raw const super::abi::RUNTIME) as usize) < size_of::<super::abi::Runtime>();
+            || address.wrapping_sub((&raw const super::abi::RUNTIME) as usize)
+                < size_of::<super::abi::Runtime>();
         if let Some(check) = &mut w.check {
             let mut verdict = check.access(&*lane, epochs, address, size, kind, pc);
             if verdict == Verdict::Unknown {
@@ -108,7 +123,9 @@ impl Worker {
         let first = bits(waiting).find(|&b| state.site[b] == lowest).unwrap_or(0);
         let (compute, file) = (state.compute[first], state.file[first]);
         let address = |c: Compute| c.map_or(0, |f| f as usize);
-        let same = |b: usize| state.site[b] == lowest && state.file[b] == file && address(state.compute[b]) == address(compute);
+        let same = |b: usize| {
+            state.site[b] == lowest && state.file[b] == file && address(state.compute[b]) == address(compute)
+        };
         let active = bits(waiting).filter(|&b| same(b)).fold(0u64, |m, b| m | 1 << b);
         let undefined = match compute {
             // SAFETY: the slots of active lanes point to their own suspended frames, of the type that this function expects.
