@@ -1,7 +1,7 @@
 //! Runs clang: preprocess a source, precompile the shim, compile a kernel.
 
 use super::cache::{Cache, key};
-use super::shim;
+use super::{preprocessed, shim};
 use crate::error::{Error, Result};
 use crate::source::position;
 use std::io::Write;
@@ -46,8 +46,8 @@ pub struct Preprocess {
 impl Compiler {
     /// Finds clang and writes the shim into the cache.
     pub fn new(cache_dir: Option<&Path>) -> Result<Compiler> {
-        let (clang, version) = find_clang()?;
         let cache = Cache::open(cache_dir)?;
+        let (clang, version) = find_clang(&cache)?;
         let swizzles: Vec<(String, String)> =
             (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
         let all = shim::HEADERS.iter().map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
@@ -68,10 +68,34 @@ impl Compiler {
         Ok(Compiler { clang, cache, folder, identity })
     }
 
-    /// The source with all macros expanded and line markers kept.
+    /// The source with all macros expanded and line markers kept; from the cache when no included file has changed.
     pub fn preprocess(&self, source: &str, p: &Preprocess) -> Result<String> {
+        let arguments = self.preprocess_arguments(p);
+        let named =
+            format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
+        let folder = std::env::current_dir().unwrap_or_default().display().to_string();
+        let name = key([
+            named.as_bytes(),
+            self.identity.as_bytes(),
+            arguments.join("\0").as_bytes(),
+            folder.as_bytes(),
+        ]);
+        let path = self.cache.path("sources").join(&name[..2]).join(&name);
+        if let Some(text) = std::fs::read_to_string(&path).ok().and_then(|t| preprocessed::fresh(&t)) {
+            return Ok(text);
+        }
         let mut c = Command::new(&self.clang);
-        c.args([
+        c.args(&arguments);
+        let out = run(c, Some(&named))?;
+        if !out.ok {
+            return Err(self.compile_error(&out.stderr, "", (&p.file_name, source)));
+        }
+        self.cache.put(&path, preprocessed::record(&out.stdout, &self.folder, &p.file_name).as_bytes())?;
+        Ok(out.stdout)
+    }
+
+    fn preprocess_arguments(&self, p: &Preprocess) -> Vec<String> {
+        let fixed = [
             "-E",
             "-x",
             "c++",
@@ -81,30 +105,22 @@ impl Compiler {
             "-Wno-everything",
             "-fno-caret-diagnostics",
             "-fno-color-diagnostics",
-        ]);
-        c.arg(format!("-D__METAL_VERSION__={}", p.version)).args([
             "-D__METAL__=1",
             "-D__METAL_MACOS__=1",
             "-D__cplusplus=201703L",
             "-U__ARM_NEON",
-        ]);
+        ];
+        let mut a: Vec<String> = fixed.iter().map(ToString::to_string).collect();
+        a.push(format!("-D__METAL_VERSION__={}", p.version));
         if p.version >= 310 {
-            c.arg("-D__HAVE_BFLOAT__=1");
+            a.push("-D__HAVE_BFLOAT__=1".into());
         }
-        for (name, value) in &p.defines {
-            c.arg(format!("-D{name}={value}"));
-        }
+        a.extend(p.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
         for dir in &p.include_dirs {
-            c.arg("-I").arg(dir);
+            a.extend(["-I".into(), dir.display().to_string()]);
         }
-        c.arg("-isystem").arg(self.folder.join("stubs")).arg("-");
-        let text =
-            format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
-        let out = run(c, Some(&text))?;
-        if !out.ok {
-            return Err(self.compile_error(&out.stderr, "", (&p.file_name, source)));
-        }
-        Ok(out.stdout)
+        a.extend(["-isystem".into(), self.folder.join("stubs").display().to_string(), "-".into()]);
+        a
     }
 
     /// Compiles C++ text to a shared library in the cache, or finds it there. Gives its path.
@@ -284,36 +300,45 @@ fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
     })
 }
 
-/// What was asked for, the compiler found, and its version.
-type Found = (String, PathBuf, String);
-
 /// The first clang of version 19 or newer; `SOFTMETAL_CLANG` decides alone when set.
-fn find_clang() -> Result<(PathBuf, String)> {
-    static FOUND: parking_lot::Mutex<Vec<Found>> = parking_lot::Mutex::new(Vec::new());
+fn find_clang(cache: &Cache) -> Result<(PathBuf, String)> {
     let chosen = std::env::var("SOFTMETAL_CLANG").ok().filter(|c| !c.is_empty());
     let names: Vec<String> = match &chosen {
         Some(c) => vec![c.clone()],
         None => ["clang-19", "clang-20", "clang-21", "clang"].map(String::from).to_vec(),
     };
-    let wanted = names.join(",");
-    if let Some((_, p, v)) = FOUND.lock().iter().find(|m| m.0 == wanted) {
-        return Ok((p.clone(), v.clone()));
-    }
     let mut tried = Vec::new();
     for name in names {
-        match Command::new(&name).arg("--version").output() {
-            Ok(out) => {
-                let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or("").to_string();
-                if major(&text).is_some_and(|m| m >= 19) {
-                    FOUND.lock().push((wanted, PathBuf::from(&name), text.clone()));
-                    return Ok((name.into(), text));
-                }
-                tried.push(format!("`{name}` is `{text}`"));
-            }
+        match version_of(&name, cache) {
+            Ok((path, text)) if major(&text).is_some_and(|m| m >= 19) => return Ok((path, text)),
+            Ok((_, text)) => tried.push(format!("`{name}` is `{text}`")),
             Err(e) => tried.push(format!("`{name}`: {e}")),
         }
     }
     Err(Error::NoCompiler { tried: tried.join("; ") })
+}
+
+/// The path of a compiler and the first line of its version, remembered as long as its file does not change.
+fn version_of(name: &str, cache: &Cache) -> std::io::Result<(PathBuf, String)> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let path = if name.contains('/') {
+        PathBuf::from(name)
+    } else {
+        let found = std::env::split_paths(&folders).map(|d| d.join(name)).find(|p| p.is_file());
+        found.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?
+    };
+    let meta = std::fs::metadata(&path)?;
+    let stamp = meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+    let facts = format!("{} {} {stamp}", path.display(), meta.len());
+    let memo = cache.path(&format!("clang-{}", key([facts.as_bytes()])));
+    if let Ok(text) = std::fs::read_to_string(&memo) {
+        return Ok((path, text));
+    }
+    let out = Command::new(&path).arg("--version").output()?;
+    let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or("").to_string();
+    // Without the memo the next process asks again; nothing else is lost.
+    let _ = cache.put(&memo, text.as_bytes());
+    Ok((path, text))
 }
 
 fn major(version: &str) -> Option<u32> {

@@ -1,6 +1,6 @@
 //! How fast SoftMetal runs: each kernel beside the same work as a plain Rust loop, as a ratio.
 //!
-//! `cargo run --release -p softmetal --example bench`
+//! `cargo run --release -p softmetal --bin softmetal-bench`
 
 use softmetal::{Buffer, CompileOptions, Device, DispatchType, Pipeline, Queue, Result, Size, StorageMode};
 use std::time::Instant;
