@@ -15,12 +15,16 @@ fn counted(source: &str, grid: u32, threads: u32, args: &[Arg]) -> (Counters, Ou
 fn bytes_flops_and_coalescing() {
     let src = "kernel void k(device const float *x, device float *y, uint i [[thread_position_in_grid]]) { y[i] = x[i STRIDE] * 2 + 1; }";
     let (c, out) = counted(&src.replace("STRIDE", ""), 256, 64, &[zeros::<f32>(256), zeros::<f32>(256)]);
-    assert_eq!((c.threads, c.threadgroups, c.device_bytes_read, c.device_bytes_written), (256, 4, 1024, 1024));
+    assert_eq!(
+        (c.threads, c.threadgroups, c.device_bytes_read, c.device_bytes_written),
+        (256, 4, 1024, 1024)
+    );
     assert_eq!((c.flops_f32, c.flops_f16, c.barriers, c.atomics), (512, 0, 0, 0));
     // Eight simdgroups, one load and one store each, one line of 128 bytes per instruction.
     assert_eq!((c.memory_instructions, c.transactions), (16, 16));
     assert!(out.get::<f32>(1).iter().all(|&v| v == 1.0));
-    let (c, _) = counted(&src.replace("STRIDE", "* 32"), 256, 64, &[zeros::<f32>(256 * 32), zeros::<f32>(256)]);
+    let (c, _) =
+        counted(&src.replace("STRIDE", "* 32"), 256, 64, &[zeros::<f32>(256 * 32), zeros::<f32>(256)]);
     assert_eq!((c.memory_instructions, c.transactions), (16, 8 * 32 + 8));
 }
 
@@ -40,7 +44,10 @@ fn threadgroup_memory_barriers_simd_and_atomics() {
         uint s = simd_sum(t[63 - i]);
         if (simd_is_first()) atomic_fetch_add_explicit(o, s, memory_order_relaxed); }";
     let (c, out) = counted(src, 128, 64, &[zeros::<u32>(1)]);
-    assert_eq!((c.threadgroup_bytes_written, c.threadgroup_bytes_read, c.barriers, c.atomics), (512, 512, 2, 4));
+    assert_eq!(
+        (c.threadgroup_bytes_written, c.threadgroup_bytes_read, c.barriers, c.atomics),
+        (512, 512, 2, 4)
+    );
     // Two simd operations (the sum, and the mask behind simd_is_first) by four simdgroups.
     assert_eq!((c.simd_operations, c.divergent_simd_operations), (8, 0));
     assert_eq!(out.get::<u32>(0), [2 * 64 * 63 / 2]);
@@ -63,6 +70,9 @@ fn text_and_picture_name_the_kernel() {
     let (_, out) = counted(src, 64, 32, &[zeros::<f32>(64)]);
     let m2 = chip("m2-max").unwrap();
     let lines = text(m2, &out.profiles[0]);
-    assert!(lines.contains("kernel k: 64 threads in 2 threadgroups") && lines.contains("bound by memory"), "{lines}");
+    assert!(
+        lines.contains("kernel k: 64 threads in 2 threadgroups") && lines.contains("bound by memory"),
+        "{lines}"
+    );
     assert!(svg(m2, &out.profiles).contains(">k</text>"));
 }

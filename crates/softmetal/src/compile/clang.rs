@@ -51,8 +51,11 @@ impl Compiler {
         let swizzles: Vec<(String, String)> =
             (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
         let all = shim::HEADERS.iter().map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
-        let identity =
-            key(all.chain([shim::MACROS.as_bytes(), version.as_bytes(), TARGET_FLAGS.join(" ").as_bytes()]));
+        let identity = key(all.chain([
+            shim::MACROS.as_bytes(),
+            version.as_bytes(),
+            target_flags().join(" ").as_bytes(),
+        ]));
         let folder = cache.path(&format!("shim-{identity}"));
         for (name, text) in shim::HEADERS
             .iter()
@@ -155,7 +158,7 @@ impl Compiler {
         let mut c = Command::new(&self.clang);
         c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"])
             .arg(to)
-            .args(TARGET_FLAGS)
+            .args(target_flags())
             .args(LINK_FLAGS);
         let out = run(c, Some(&super::flops::instrument(ir)))?;
         if out.ok { Ok(()) } else { Err(Error::Tool { step: "compiling counted code", message: out.stderr }) }
@@ -201,10 +204,20 @@ impl Compiler {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-const TARGET_FLAGS: &[&str] = &["-march=x86-64-v3", STACK_PROBES];
-#[cfg(not(target_arch = "x86_64"))]
-const TARGET_FLAGS: &[&str] = &[STACK_PROBES];
+/// What this machine's processor can run.
+fn target_flags() -> Vec<&'static str> {
+    let mut f = vec![STACK_PROBES];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let modern = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt");
+        f.push(if modern { "-march=x86-64-v3" } else { "-march=x86-64-v2" });
+    }
+    f
+}
 
 /// Every page of a large frame is touched in order, so that an overflow meets the guard page and not other memory.
 #[cfg(target_os = "linux")]
@@ -243,7 +256,7 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-Xclang",
         "-fno-pch-timestamp",
     ];
-    f.extend(TARGET_FLAGS);
+    f.extend(target_flags());
     f.push(if mode.fast_math { "-ffp-contract=fast" } else { "-ffp-contract=off" });
     if mode.instrumented {
         f.extend([

@@ -89,6 +89,7 @@ fn row(name: &str, ours: f64, plain: f64, more: &str) {
 fn main() -> Result<()> {
     let b = Bench::new()?;
     elementwise(&b)?;
+    launches(&b)?;
     barriers(&b)?;
     gemm(&b)?;
     q4k(&b)?;
@@ -113,6 +114,18 @@ fn elementwise(b: &Bench) -> Result<()> {
         std::hint::black_box(&mut ys);
     });
     row("elementwise, 4 Mi threads", ours, plain, &format!("{:.0} M threads/s", n as f64 / ours / 1e6));
+    Ok(())
+}
+
+fn launches(b: &Bench) -> Result<()> {
+    let (x, y) = (b.buffer(256)?, b.buffer(256)?);
+    let l = Launch {
+        pipeline: b.pipeline("saxpy")?,
+        buffers: vec![&x, &y],
+        groups: Size(1, 1, 1),
+        threads: Size(256, 1, 1),
+    };
+    println!("{:<28} {:>10.3} us per dispatch", "one small threadgroup", b.time(&l, 1000)? * 1e6);
     Ok(())
 }
 
