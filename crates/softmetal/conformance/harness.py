@@ -69,12 +69,19 @@ def run(source, kernel, groups, threads, args, out, threadgroup=(), flags=()):
 
 
 def close(results, want, tolerance):
+    """Raises one Failure that names everything that is wrong with the plain and the checked run."""
+    wrong = []
+    want = np.asarray(want, dtype=np.float64).ravel()
     for label, got in zip(("plain", "checked"), results):
         if isinstance(got, Failure):
-            raise got
-        got, want = np.asarray(got, dtype=np.float64).ravel(), np.asarray(want, dtype=np.float64).ravel()
+            wrong.append(str(got))
+            continue
+        got = np.asarray(got, dtype=np.float64).ravel()
         if got.shape != want.shape:
-            raise Failure(f"{label}: {got.shape} values, {want.shape} expected")
+            wrong.append(f"{label}: {got.shape} values, {want.shape} expected")
+            continue
         error = np.max(np.abs(got - want) / (np.abs(want) + 1.0))
         if not error <= tolerance:
-            raise Failure(f"{label}: relative error {error:.3g}, at most {tolerance:g} expected")
+            wrong.append(f"{label}: relative error {error:.3g}, at most {tolerance:g} expected")
+    if wrong:
+        raise Failure("\n".join(wrong))

@@ -64,7 +64,7 @@ SOFTMETAL_INLINE float _cospi(float x) {
   SOFTMETAL_MATH2(fdim, __builtin_fdimf(x, y)) SOFTMETAL_MATH2(fmax, __builtin_fmaxf(x, y))                            \
   SOFTMETAL_MATH2(fmin, __builtin_fminf(x, y)) SOFTMETAL_MATH2(fmod, __builtin_fmodf(x, y))                            \
   SOFTMETAL_MATH2(pow, __builtin_powf(x, y)) SOFTMETAL_MATH2(powr, __builtin_powf(x, y))                               \
-  SOFTMETAL_MATH2(nextafter, __builtin_nextafterf(x, y)) SOFTMETAL_MATH2(divide, x / y)                                \
+  SOFTMETAL_MATH2(divide, x / y)                                \
   SOFTMETAL_MATH3(fma, __builtin_fmaf(x, y, z))                                                                        \
   SOFTMETAL_MATH3(fmax3, __builtin_fmaxf(x, __builtin_fmaxf(y, z)))                                                    \
   SOFTMETAL_MATH3(fmin3, __builtin_fminf(x, __builtin_fminf(y, z)))                                                    \
@@ -72,15 +72,21 @@ SOFTMETAL_INLINE float _cospi(float x) {
 
 SOFTMETAL_MATH_TABLE
 
-// nextafter in half steps through the half numbers, not through float.
-SOFTMETAL_INLINE half _next_half(half x, half y) {
-  if (x != x || y != y) return x + y;
-  if (x == y) return y;
-  ushort b = __builtin_bit_cast(ushort, x);
-  if ((b & 0x7fff) == 0) return __builtin_bit_cast(half, ushort(y < x ? 0x8001 : 1));
-  return __builtin_bit_cast(half, ushort((x < y) == !(b & 0x8000) ? b + 1 : b - 1));
+// nextafter steps through the numbers of its own type, so half and bfloat cannot go through float.
+SOFTMETAL_INLINE float nextafter(float x, float y) { return __builtin_nextafterf(x, y); }
+#define SOFTMETAL_NEXT(T)                                                                                              \
+  SOFTMETAL_INLINE T nextafter(T x, T y) {                                                                             \
+    if (x != x || y != y) return x + y;                                                                                \
+    if (x == y) return y;                                                                                              \
+    ushort b = __builtin_bit_cast(ushort, x);                                                                          \
+    if ((b & 0x7fff) == 0) return __builtin_bit_cast(T, ushort(y < x ? 0x8001 : 1));                                   \
+    return __builtin_bit_cast(T, ushort((x < y) == !(b & 0x8000) ? b + 1 : b - 1));                                    \
+  }
+SOFTMETAL_NEXT(half) SOFTMETAL_NEXT(bfloat)
+#undef SOFTMETAL_NEXT
+template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> nextafter(vec<T, N> x, vec<T, N> y) {
+  return _map([](T a, T b) { return nextafter(a, b); }, x, y);
 }
-template <> SOFTMETAL_INLINE half2 nextafter(half2 x, half2 y) { return half2(_next_half(x.x, y.x), _next_half(x.y, y.y)); }
 
 #define SOFTMETAL_ONE(T)                                                                                               \
   SOFTMETAL_INLINE T min(T x, T y) { return y < x ? y : x; }                                                           \
@@ -207,6 +213,6 @@ namespace fast { SOFTMETAL_MATH_TABLE }
 #define SOFTMETAL_BOTH(name) namespace precise { using metal::name; } namespace fast { using metal::name; }
 SOFTMETAL_BOTH(abs) SOFTMETAL_BOTH(min) SOFTMETAL_BOTH(max) SOFTMETAL_BOTH(clamp) SOFTMETAL_BOTH(mix) SOFTMETAL_BOTH(step)
 SOFTMETAL_BOTH(sign) SOFTMETAL_BOTH(smoothstep) SOFTMETAL_BOTH(ldexp) SOFTMETAL_BOTH(frexp) SOFTMETAL_BOTH(modf)
-SOFTMETAL_BOTH(sincos) SOFTMETAL_BOTH(ilogb) SOFTMETAL_BOTH(min3) SOFTMETAL_BOTH(max3) SOFTMETAL_BOTH(median3)
+SOFTMETAL_BOTH(sincos) SOFTMETAL_BOTH(ilogb) SOFTMETAL_BOTH(nextafter) SOFTMETAL_BOTH(min3) SOFTMETAL_BOTH(max3) SOFTMETAL_BOTH(median3)
 #undef SOFTMETAL_BOTH
 } // namespace metal

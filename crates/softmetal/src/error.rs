@@ -55,7 +55,9 @@ pub enum Error {
         message: String,
     },
     /// clang is not there.
-    #[error("no usable clang: {tried}. SoftMetal needs clang 19 or newer; on Debian or Ubuntu install the package `clang-19`, or set SOFTMETAL_CLANG to its path")]
+    #[error(
+        "no usable clang: {tried}. SoftMetal needs clang 19 or newer; on Debian or Ubuntu install the package `clang-19`, or set SOFTMETAL_CLANG to its path"
+    )]
     NoCompiler {
         /// What was tried.
         tried: String,

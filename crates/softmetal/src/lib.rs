@@ -39,8 +39,9 @@ pub mod profile;
 mod source;
 
 pub use device::{
-    Argument, BlitEncoder, Buffer, CommandBuffer, CompileOptions, ComputeEncoder, ConstantValue, Device, DeviceOptions, DispatchType, Event, Family, Function, FunctionConstants,
-    Library, Limits, Pipeline, Queue, Size, Status, StorageMode,
+    Argument, BlitEncoder, Buffer, CommandBuffer, CompileOptions, ComputeEncoder, ConstantValue, Device,
+    DeviceOptions, DispatchType, Event, Family, Function, FunctionConstants, Library, Limits, Pipeline,
+    Queue, Size, Status, StorageMode,
 };
 pub use error::{Diagnostic, Error, Result};
 pub use source::binding::{Access, Binding, BindingKind};

@@ -38,15 +38,33 @@ fn limits_and_reflection() {
     let l = d.limits();
     assert_eq!((l.simd_width, l.max_threads_per_threadgroup, l.max_threadgroup_memory), (32, 1024, 32768));
     let p = pipeline(&d, "add");
-    assert_eq!((p.thread_execution_width(), p.max_total_threads_per_threadgroup(), p.static_threadgroup_memory_length()), (32, 1024, 0));
+    assert_eq!(
+        (
+            p.thread_execution_width(),
+            p.max_total_threads_per_threadgroup(),
+            p.static_threadgroup_memory_length()
+        ),
+        (32, 1024, 0)
+    );
     let a = p.arguments();
-    let row = |i: usize| (a[i].binding.name.as_str(), a[i].binding.kind, a[i].binding.index, a[i].binding.access, a[i].type_size);
+    let row = |i: usize| {
+        (
+            a[i].binding.name.as_str(),
+            a[i].binding.kind,
+            a[i].binding.index,
+            a[i].binding.access,
+            a[i].type_size,
+        )
+    };
     assert_eq!(row(0), ("a", BindingKind::Buffer, 0, Access::ReadOnly, 4));
     assert_eq!(row(1), ("b", BindingKind::Buffer, 2, Access::ReadWrite, 4));
     assert_eq!(row(2), ("n", BindingKind::Constant, 5, Access::ReadOnly, 4));
     assert_eq!(row(3), ("t", BindingKind::Threadgroup, 1, Access::ReadWrite, 4));
     assert_eq!(a[4].binding.attribute, "thread_position_in_grid");
-    assert_eq!(d.new_library(ADD, &CompileOptions::default()).unwrap().function_names(), ["add", "inc", "where"]);
+    assert_eq!(
+        d.new_library(ADD, &CompileOptions::default()).unwrap().function_names(),
+        ["add", "inc", "where"]
+    );
 }
 
 #[test]
@@ -109,7 +127,8 @@ fn offsets_inline_bytes_and_ragged_grids() {
     e.dispatch_threads((7, 5, 3), (4, 4, 2)).unwrap();
     e.end_encoding();
     command.run().unwrap();
-    let want: Vec<u32> = (0..3).flat_map(|z| (0..5).flat_map(move |y| (0..7).map(move |x| x + 10 * y + 100 * z))).collect();
+    let want: Vec<u32> =
+        (0..3).flat_map(|z| (0..5).flat_map(move |y| (0..7).map(move |x| x + 10 * y + 100 * z))).collect();
     assert_eq!(o.read::<u32>().unwrap(), want);
 }
 

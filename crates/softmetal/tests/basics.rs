@@ -28,7 +28,8 @@ fn threadgroup_reduction_with_barriers() {
         }";
     let x: Vec<f32> = (0..1024).map(|i| (i % 7) as f32).collect();
     for r in [Run::default(), Run::checked()] {
-        let out = r.run(src, "total", 1024, 256, &[data(&x), zeros::<f32>(4)]).unwrap_or_else(|e| panic!("{e}"));
+        let out =
+            r.run(src, "total", 1024, 256, &[data(&x), zeros::<f32>(4)]).unwrap_or_else(|e| panic!("{e}"));
         let want: Vec<f32> = x.chunks(256).map(|c| c.iter().sum()).collect();
         assert_eq!(out.get::<f32>(1), want);
     }

@@ -60,7 +60,12 @@ fn device_write_out_of_bounds_and_before_the_start() {
 
 #[test]
 fn a_wild_pointer_ends_the_dispatch() {
-    let found = reports("kernel void k(device float *o, constant ulong &far, uint i [[thread_position_in_grid]]) {\n o[far] = 1; }", 1, 1, &[zeros::<f32>(4), inline(1u64 << 36)]);
+    let found = reports(
+        "kernel void k(device float *o, constant ulong &far, uint i [[thread_position_in_grid]]) {\n o[far] = 1; }",
+        1,
+        1,
+        &[zeros::<f32>(4), inline(1u64 << 36)],
+    );
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].kind, found[0].line), (ReportKind::OutOfBounds, 2));
 }
@@ -89,7 +94,8 @@ fn threadgroup_out_of_bounds() {
     );
 }
 
-const RACE: &str = "kernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {
+const RACE: &str =
+    "kernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {
   threadgroup float t[64];
   t[i] = x[i];
   BARRIER
@@ -118,7 +124,14 @@ fn threadgroup_write_after_read() {
   t[i] = v;
   o[i] = t[i];
 }";
-    planted(ReportKind::ThreadgroupRace, 7, &src.replace("BARRIER", ""), &src.replace("BARRIER", "threadgroup_barrier(mem_flags::mem_threadgroup);"), 64, &[zeros::<f32>(64)]);
+    planted(
+        ReportKind::ThreadgroupRace,
+        7,
+        &src.replace("BARRIER", ""),
+        &src.replace("BARRIER", "threadgroup_barrier(mem_flags::mem_threadgroup);"),
+        64,
+        &[zeros::<f32>(64)],
+    );
 }
 
 #[test]
@@ -129,7 +142,14 @@ fn a_simdgroup_barrier_orders_one_simdgroup_only() {
   simdgroup_barrier(mem_flags::mem_threadgroup);
   o[i] = t[i ^ STEP];
 }";
-    planted(ReportKind::ThreadgroupRace, 5, &src.replace("STEP", "32"), &src.replace("STEP", "1"), 64, &[zeros::<f32>(64)]);
+    planted(
+        ReportKind::ThreadgroupRace,
+        5,
+        &src.replace("STEP", "32"),
+        &src.replace("STEP", "1"),
+        64,
+        &[zeros::<f32>(64)],
+    );
 }
 
 #[test]
@@ -150,9 +170,12 @@ fn device_races_within_and_between_groups() {
   UPDATE
 }";
     let bad = src.replace("ATOMIC", "uint").replace("UPDATE", "o[0] += 1;");
-    let good = src.replace("ATOMIC", "atomic_uint").replace("UPDATE", "atomic_fetch_add_explicit(o, 1u, memory_order_relaxed);");
+    let good = src
+        .replace("ATOMIC", "atomic_uint")
+        .replace("UPDATE", "atomic_fetch_add_explicit(o, 1u, memory_order_relaxed);");
     planted(ReportKind::DeviceRace, 2, &bad, &good, 64, &[zeros::<u32>(1)]);
-    let across = "kernel void k(device const float *x, device float *o, uint g [[threadgroup_position_in_grid]]) {
+    let across =
+        "kernel void k(device const float *x, device float *o, uint g [[threadgroup_position_in_grid]]) {
   o[INDEX] = x[g];
 }";
     let args = [data(&[1.0f32, 2.0, 3.0, 4.0]), zeros::<f32>(4)];
@@ -230,7 +253,12 @@ fn misaligned_vectors() {
 
 #[test]
 fn an_output_that_nobody_touches() {
-    let found = reports("kernel void k(device float *o, device float *never, uint i [[thread_position_in_grid]]) { o[i] = 1; }", 4, 4, &[zeros::<f32>(4), zeros::<f32>(4)]);
+    let found = reports(
+        "kernel void k(device float *o, device float *never, uint i [[thread_position_in_grid]]) { o[i] = 1; }",
+        4,
+        4,
+        &[zeros::<f32>(4), zeros::<f32>(4)],
+    );
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].kind, found[0].buffer), (ReportKind::OutputNotWritten, Some(1)));
 }
@@ -241,7 +269,9 @@ fn two_dispatches(barrier: bool) -> softmetal::Result<()> {
     let device = softmetal::Device::new(run.device)?;
     let src = "#include <metal_stdlib>\nkernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {\n  o[i] = x[i] + 1;\n}";
     let p = device.new_pipeline(&device.new_library(src, &run.compile)?.function("k")?)?;
-    let buffers: Vec<_> = (0..3).map(|_| device.new_buffer(256, softmetal::StorageMode::Shared)).collect::<softmetal::Result<_>>()?;
+    let buffers: Vec<_> = (0..3)
+        .map(|_| device.new_buffer(256, softmetal::StorageMode::Shared))
+        .collect::<softmetal::Result<_>>()?;
     let command = device.new_queue().command_buffer();
     let mut e = command.compute_encoder(DispatchType::Concurrent);
     e.set_pipeline(&p);
@@ -263,7 +293,9 @@ fn two_dispatches(barrier: bool) -> softmetal::Result<()> {
 #[test]
 fn a_concurrent_encoder_needs_a_barrier() {
     match two_dispatches(false) {
-        Err(Error::Check(r)) => assert!(r.iter().any(|r| r.kind == ReportKind::DispatchHazard && r.line == 3), "{r:#?}"),
+        Err(Error::Check(r)) => {
+            assert!(r.iter().any(|r| r.kind == ReportKind::DispatchHazard && r.line == 3), "{r:#?}")
+        }
         other => panic!("{other:?}"),
     }
     two_dispatches(true).unwrap();
@@ -274,7 +306,8 @@ fn use_after_free_in_an_unretained_command_buffer() {
     let run = Run::checked();
     let device = softmetal::Device::new(run.device).unwrap();
     let src = "kernel void k(device float *o) { o[0] = 1; }";
-    let p = device.new_pipeline(&device.new_library(src, &run.compile).unwrap().function("k").unwrap()).unwrap();
+    let p =
+        device.new_pipeline(&device.new_library(src, &run.compile).unwrap().function("k").unwrap()).unwrap();
     let queue = device.new_queue();
     for keep in [true, false] {
         let b = device.new_buffer(16, softmetal::StorageMode::Shared).unwrap();

@@ -53,7 +53,8 @@ fn list_prints_bindings() {
     let text = stdout(&softmetal(&["list", &f.path("k.metal")]));
     assert!(text.contains("scale\n  buffer(0) read: const float * x\n"), "{text}");
     assert!(text.contains("threadgroup(0) read-write: float * t") && text.contains("racy"), "{text}");
-    let json: serde_json::Value = serde_json::from_slice(&softmetal(&["list", "--json", &f.path("k.metal")]).stdout).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_slice(&softmetal(&["list", "--json", &f.path("k.metal")]).stdout).unwrap();
     assert_eq!(json[0]["bindings"][2]["kind"], "constant");
 }
 
@@ -61,12 +62,28 @@ fn list_prints_bindings() {
 fn check_counts_kernels_and_fails_on_errors() {
     let f = Folder::new("check");
     let good = softmetal(&["check", &f.path("k.metal")]);
-    assert!(good.status.success() && stdout(&good).ends_with("2 kernels, 2 ok, 0 failed, 1 files\n"), "{}", stdout(&good));
-    std::fs::write(f.0.join("bad.metal"), format!("{SOURCE}\nkernel void broken(device float *y) {{ y[0] = oops; }}\n")).unwrap();
+    assert!(
+        good.status.success() && stdout(&good).ends_with("2 kernels, 2 ok, 0 failed, 1 files\n"),
+        "{}",
+        stdout(&good)
+    );
+    std::fs::write(
+        f.0.join("bad.metal"),
+        format!("{SOURCE}\nkernel void broken(device float *y) {{ y[0] = oops; }}\n"),
+    )
+    .unwrap();
     let bad = softmetal(&["check", &f.path("k.metal"), &f.path("bad.metal")]);
     let text = stdout(&bad);
-    assert!(!bad.status.success() && text.contains("5 kernels, 4 ok, 1 failed, 2 files") && text.contains("bad.metal:15:46: use of undeclared identifier 'oops'"), "{text}");
-    let json: serde_json::Value = serde_json::from_slice(&softmetal(&["check", "--json", "--codegen", "--kernel", "scale", &f.path("bad.metal")]).stdout).unwrap();
+    assert!(
+        !bad.status.success()
+            && text.contains("5 kernels, 4 ok, 1 failed, 2 files")
+            && text.contains("bad.metal:15:46: use of undeclared identifier 'oops'"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_slice(
+        &softmetal(&["check", "--json", "--codegen", "--kernel", "scale", &f.path("bad.metal")]).stdout,
+    )
+    .unwrap();
     assert_eq!((json["total"].as_u64(), json["failed"].as_u64()), (Some(1), Some(0)));
 }
 
@@ -81,17 +98,41 @@ fn run_writes_results_and_profiles() {
     let f = Folder::new("run");
     let out = format!("1={}", f.path("y.npy"));
     let svg = f.path("roof.svg");
-    let args = ["run", &f.path("k.metal"), "scale", "--grid", "100", "--threads", "32", "--arg", "0=iota:f32:100", "--arg", "1=zeros:f32:100", "--arg", "2=u32:100", "--threadgroup", "0=128", "--constant", "0=bool:true", "--out", &out];
+    let args = [
+        "run",
+        &f.path("k.metal"),
+        "scale",
+        "--grid",
+        "100",
+        "--threads",
+        "32",
+        "--arg",
+        "0=iota:f32:100",
+        "--arg",
+        "1=zeros:f32:100",
+        "--arg",
+        "2=u32:100",
+        "--threadgroup",
+        "0=128",
+        "--constant",
+        "0=bool:true",
+        "--out",
+        &out,
+    ];
     let plain = softmetal(&args);
     assert!(plain.status.success(), "{}", stdout(&plain));
     assert_eq!(read_f32(&f.0.join("y.npy")), (0..100).map(|i| -2.0 * i as f32).collect::<Vec<_>>());
     let mut more = args.to_vec();
     more.extend(["--sanitize", "--profile", "--chip", "m2-max", "--svg", &svg, "--json"]);
     let o = softmetal(&more);
-    let json: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap_or_else(|e| panic!("{e}: {}", stdout(&o)));
+    let json: serde_json::Value =
+        serde_json::from_slice(&o.stdout).unwrap_or_else(|e| panic!("{e}: {}", stdout(&o)));
     assert_eq!(json["ok"], true, "{json}");
     let c = &json["profiles"][0]["profile"]["counters"];
-    assert_eq!((c["threads"].as_u64(), c["barriers"].as_u64(), c["simd_operations"].as_u64()), (Some(100), Some(4), Some(4)));
+    assert_eq!(
+        (c["threads"].as_u64(), c["barriers"].as_u64(), c["simd_operations"].as_u64()),
+        (Some(100), Some(4), Some(4))
+    );
     // Each thread reads x and n once or twice, and writes y once.
     assert_eq!(c["device_bytes_written"].as_u64(), Some(400));
     assert!(c["flops_f32"].as_u64().unwrap() >= 100, "{c}");
@@ -102,16 +143,47 @@ fn run_writes_results_and_profiles() {
 #[test]
 fn run_fails_with_reports_and_reasons() {
     let f = Folder::new("fail");
-    let racy = softmetal(&["run", &f.path("k.metal"), "racy", "--grid", "64", "--threads", "32", "--arg", "0=zeros:f32:1", "--sanitize", "--json"]);
+    let racy = softmetal(&[
+        "run",
+        &f.path("k.metal"),
+        "racy",
+        "--grid",
+        "64",
+        "--threads",
+        "32",
+        "--arg",
+        "0=zeros:f32:1",
+        "--sanitize",
+        "--json",
+    ]);
     assert!(!racy.status.success());
     let json: serde_json::Value = serde_json::from_slice(&racy.stdout).unwrap();
-    assert_eq!((&json["reports"][0]["kind"], json["reports"][0]["line"].as_u64()), (&"device_race".into(), Some(12)));
+    assert_eq!(
+        (&json["reports"][0]["kind"], json["reports"][0]["line"].as_u64()),
+        (&"device_race".into(), Some(12))
+    );
     for (args, words) in [
         (vec!["run", "/nowhere.metal", "k", "--grid", "1", "--threads", "1"], "/nowhere.metal"),
         (vec!["run", &f.path("k.metal"), "racy", "--grid", "1y", "--threads", "1"], "write N, NxM or NxMxK"),
-        (vec!["run", &f.path("k.metal"), "racy", "--grid", "1", "--threads", "1", "--arg", "0=zeros:f99:1"], "unknown type `f99`"),
+        (
+            vec![
+                "run",
+                &f.path("k.metal"),
+                "racy",
+                "--grid",
+                "1",
+                "--threads",
+                "1",
+                "--arg",
+                "0=zeros:f99:1",
+            ],
+            "unknown type `f99`",
+        ),
         (vec!["run", &f.path("k.metal"), "racy", "--grid", "1", "--threads", "1"], "is not bound"),
-        (vec!["run", &f.path("k.metal"), "racy", "--grid", "1", "--threads", "1", "--chip", "m9"], "unknown chip"),
+        (
+            vec!["run", &f.path("k.metal"), "racy", "--grid", "1", "--threads", "1", "--chip", "m9"],
+            "unknown chip",
+        ),
         (vec!["list", &f.path("k.metal"), "--family", "apple99"], "unknown GPU family"),
     ] {
         let o = softmetal(&args);

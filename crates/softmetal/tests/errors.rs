@@ -32,8 +32,18 @@ fn compile_errors_point_at_the_users_line_and_column() {
     let f = d.new_library(src, &options).unwrap().function("k").unwrap();
     let e = d.new_pipeline(&f).unwrap_err().to_string();
     assert!(e.contains("bad.metal:4:3") && e.contains("texture2d"), "{e}");
-    assert!(d.new_library("#include <no_such_header>\n", &options).unwrap_err().to_string().contains("bad.metal:1"));
-    assert!(d.new_library("kernel void k(", &options).is_ok_and(|l| l.function_names().iter().all(|n| d.new_pipeline(&l.function(n).unwrap()).is_err())));
+    assert!(
+        d.new_library("#include <no_such_header>\n", &options)
+            .unwrap_err()
+            .to_string()
+            .contains("bad.metal:1")
+    );
+    assert!(
+        d.new_library("kernel void k(", &options).is_ok_and(|l| l
+            .function_names()
+            .iter()
+            .all(|n| d.new_pipeline(&l.function(n).unwrap()).is_err()))
+    );
 }
 
 #[test]
@@ -41,7 +51,9 @@ fn unknown_kernels_and_wrong_arguments() {
     let src = "kernel void k(device float *o, constant float4 &c) { o[0] = c.x; }";
     assert!(error(src, "kk", &[]).contains("no kernel named `kk`; the library has: k"));
     assert!(error(src, "k", &[zeros::<f32>(1)]).contains("buffer 1 (`c`) is not bound"));
-    assert!(error(src, "k", &[zeros::<f32>(1), inline(1.0f32)]).contains("4 bytes given, but `float4 &` has 16"));
+    assert!(
+        error(src, "k", &[zeros::<f32>(1), inline(1.0f32)]).contains("4 bytes given, but `float4 &` has 16")
+    );
     assert!(error(src, "k", &[zeros::<f32>(1), zeros::<f32>(2)]).contains("has 16"));
     assert!(error(src, "k", &[zeros::<f32>(1), Arg::Inline(vec![0; 5000])]).contains("1 to 4096"));
     let group = "kernel void k(device float *o, threadgroup float *t) { t[0] = 1; o[0] = t[0]; }";
@@ -67,8 +79,14 @@ fn a_kernel_that_never_ends() {
     let src = "kernel void k(device atomic_uint *o) { while (atomic_load_explicit(o, memory_order_relaxed) == 0) {} }
         kernel void b(device float *o) { while (true) threadgroup_barrier(mem_flags::mem_none); }
         kernel void fine(device uint *o) { o[1] = 7; }";
-    let d = Device::new(DeviceOptions { time_limit: Duration::from_millis(300), ..DeviceOptions::default() }).unwrap();
-    let library = d.new_library(&format!("#include <metal_stdlib>\nusing namespace metal;\n{src}"), &CompileOptions::default()).unwrap();
+    let d = Device::new(DeviceOptions { time_limit: Duration::from_millis(300), ..DeviceOptions::default() })
+        .unwrap();
+    let library = d
+        .new_library(
+            &format!("#include <metal_stdlib>\nusing namespace metal;\n{src}"),
+            &CompileOptions::default(),
+        )
+        .unwrap();
     let o = d.new_buffer(16, StorageMode::Shared).unwrap();
     let queue = d.new_queue();
     for name in ["k", "b", "fine"] {
@@ -100,7 +118,12 @@ fn a_kernel_that_faults() {
         kernel void deep(device int *o, constant ulong &n) { int a[100000]; for (int i = 0; i < 100000; i++) a[i] = i * o[0]; o[0] = a[n]; }
         kernel void fine(device float *o, constant ulong &zero) { o[0] = 5 + zero; }";
     let d = Device::system_default().unwrap();
-    let library = d.new_library(&format!("#include <metal_stdlib>\nusing namespace metal;\n{src}"), &CompileOptions::default()).unwrap();
+    let library = d
+        .new_library(
+            &format!("#include <metal_stdlib>\nusing namespace metal;\n{src}"),
+            &CompileOptions::default(),
+        )
+        .unwrap();
     let o = d.new_buffer(16, StorageMode::Shared).unwrap();
     let queue = d.new_queue();
     let run = |name: &str, value: u64| {
@@ -129,7 +152,11 @@ fn a_kernel_that_faults() {
 #[test]
 fn a_missing_compiler_names_the_package() {
     let bin = env!("CARGO_BIN_EXE_softmetal");
-    let out = std::process::Command::new(bin).args(["list", "x.metal"]).env("SOFTMETAL_CLANG", "/nowhere/clang").output().unwrap();
+    let out = std::process::Command::new(bin)
+        .args(["list", "x.metal"])
+        .env("SOFTMETAL_CLANG", "/nowhere/clang")
+        .output()
+        .unwrap();
     assert!(!out.status.success());
     assert!(String::from_utf8_lossy(&out.stderr).contains("install the package `clang-19`"));
 }

@@ -4,15 +4,23 @@ mod common;
 use common::*;
 
 fn compare(rows: &[(&str, i64)]) {
-    let body: String = rows.iter().enumerate().map(|(k, (e, _))| format!("out[{k}] = long({e});\n")).collect();
+    let body: String =
+        rows.iter().enumerate().map(|(k, (e, _))| format!("out[{k}] = long({e});\n")).collect();
     let src = format!(
         "kernel void k(device const int *in, device long *out) {{
             int i = in[0], n = in[1]; uint u = uint(in[2]); uchar b = uchar(in[3]); short s = short(in[4]); ulong l = ulong(u) << 20; ushort w = ushort(in[4]);
             (void)i; (void)n; (void)u; (void)b; (void)s; (void)l; (void)w;
             {body} }}"
     );
-    let got: Vec<i64> = run(&src, "k", 1, 1, &[data(&[1000i32, -7, 0x00f0_1234, 200, -30000]), zeros::<i64>(rows.len())]).get(1);
-    let wrong: Vec<_> = rows.iter().zip(&got).filter(|((_, want), got)| want != *got).map(|((e, want), got)| format!("{e} is {got}, not {want}")).collect();
+    let got: Vec<i64> =
+        run(&src, "k", 1, 1, &[data(&[1000i32, -7, 0x00f0_1234, 200, -30000]), zeros::<i64>(rows.len())])
+            .get(1);
+    let wrong: Vec<_> = rows
+        .iter()
+        .zip(&got)
+        .filter(|((_, want), got)| want != *got)
+        .map(|((e, want), got)| format!("{e} is {got}, not {want}"))
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

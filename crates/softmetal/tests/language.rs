@@ -22,7 +22,15 @@ fn atomics_of_all_kinds() {
         if (t == 0) atomic_store_explicit(b, true, memory_order_relaxed);
     }";
     for r in [Run::default(), Run::checked()] {
-        let out = r.run(src, "k", 256, 64, &[zeros::<i32>(4), data(&[0u32, u32::MAX, 0, 0, 9, 0, 0]), zeros::<f32>(1), zeros::<u8>(4)]).unwrap_or_else(|e| panic!("{e}"));
+        let out = r
+            .run(
+                src,
+                "k",
+                256,
+                64,
+                &[zeros::<i32>(4), data(&[0u32, u32::MAX, 0, 0, 9, 0, 0]), zeros::<f32>(1), zeros::<u8>(4)],
+            )
+            .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(out.get::<i32>(0), [255 * 128, -256, 255, -255]);
         assert_eq!(out.get::<u32>(1), [u32::MAX, 0, 0, 77, 5, 9, 512]);
         assert_eq!(out.get::<f32>(2), [128.0]);
@@ -41,7 +49,10 @@ fn atomics_in_threadgroup_memory() {
         if (t == 0) o[g] = atomic_load_explicit(&count, memory_order_relaxed);
     }";
     for r in [Run::default(), Run::checked()] {
-        assert_eq!(r.run(src, "k", 256, 64, &[zeros::<u32>(4)]).unwrap_or_else(|e| panic!("{e}")).get::<u32>(0), vec![64 * 63 / 2; 4]);
+        assert_eq!(
+            r.run(src, "k", 256, 64, &[zeros::<u32>(4)]).unwrap_or_else(|e| panic!("{e}")).get::<u32>(0),
+            vec![64 * 63 / 2; 4]
+        );
     }
 }
 
@@ -77,7 +88,13 @@ kernel void k(device float *o [[buffer(0)]], device const float *x [[buffer(1), 
 
 #[test]
 fn function_constants_by_index_and_name() {
-    let mut r = Run { constants: FunctionConstants::new().with(0, ConstantValue::Bool(true)).with_name("width", ConstantValue::Int(3)).with(7, ConstantValue::Float(0.5)), ..Run::default() };
+    let mut r = Run {
+        constants: FunctionConstants::new()
+            .with(0, ConstantValue::Bool(true))
+            .with_name("width", ConstantValue::Int(3))
+            .with(7, ConstantValue::Float(0.5)),
+        ..Run::default()
+    };
     let x = [2.0f32, 4.0];
     assert_eq!(r.run(CONSTANTS, "k", 2, 2, &[zeros::<f32>(2), data(&x)]).unwrap().get::<f32>(0), [4.0, 5.0]);
     // The second argument is absent when the flag is false, and scale may stay undefined.
@@ -90,14 +107,23 @@ fn function_constants_by_index_and_name() {
     let e = r.run(CONSTANTS, "k", 2, 2, &[zeros::<f32>(2)]).err().unwrap().to_string();
     assert!(e.contains("`flag` (index 0) has type `bool`"), "{e}");
     r.constants = FunctionConstants::new().with_name("nothing", ConstantValue::Int(5));
-    assert!(r.run(CONSTANTS, "k", 2, 2, &[zeros::<f32>(2)]).err().unwrap().to_string().contains("no constant named `nothing`"));
+    assert!(
+        r.run(CONSTANTS, "k", 2, 2, &[zeros::<f32>(2)])
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("no constant named `nothing`")
+    );
 }
 
 #[test]
 fn function_constants_of_vector_type() {
     let src = "constant uint2 size [[function_constant(0)]];\nconstant half h [[function_constant(1)]];\nkernel void k(device float *o) { o[0] = size.x * 10 + size.y + float(h); }";
     let v = ConstantValue::Vector(vec![ConstantValue::UInt(4), ConstantValue::UInt(7)]);
-    let r = Run { constants: FunctionConstants::new().with(0, v).with(1, ConstantValue::Half(half::f16::from_f32(0.5))), ..Run::default() };
+    let r = Run {
+        constants: FunctionConstants::new().with(0, v).with(1, ConstantValue::Half(half::f16::from_f32(0.5))),
+        ..Run::default()
+    };
     assert_eq!(r.run(src, "k", 1, 1, &[zeros::<f32>(1)]).unwrap().get::<f32>(0), [47.5]);
 }
 
@@ -116,7 +142,10 @@ fn templates_in_all_spellings() {
     assert_eq!(run(src, "fill_f32", 2, 2, &[zeros::<f32>(2)]).get::<f32>(0), [1.0, 2.0]);
     assert_eq!(run(src, "fill_i32", 2, 2, &[zeros::<i32>(2)]).get::<i32>(0), [2, 3]);
     assert_eq!(run(src, "fill_u32", 2, 2, &[zeros::<u32>(2)]).get::<u32>(0), [3, 4]);
-    assert_eq!(run(src, "copy_f32", 2, 2, &[data(&[5.0f32, 6.0]), zeros::<f32>(2)]).get::<f32>(1), [5.0, 6.0]);
+    assert_eq!(
+        run(src, "copy_f32", 2, 2, &[data(&[5.0f32, 6.0]), zeros::<f32>(2)]).get::<f32>(1),
+        [5.0, 6.0]
+    );
     assert_eq!(run(src, "fill_half", 2, 2, &[zeros::<u16>(2)]).get::<u16>(0), [0x4400, 0x4500]);
     assert_eq!(run(src, "plain", 1, 1, &[zeros::<f32>(1)]).get::<f32>(0), [9.0]);
     let e = Run::default().run(src, "plain", 128, 128, &[zeros::<f32>(1)]).err().unwrap();
@@ -179,7 +208,8 @@ fn structs_unions_switches_and_local_arrays() {
 fn includes_defines_and_versions() {
     let dir = std::env::temp_dir().join(format!("softmetal-include-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join("add.h"), "#pragma once\ninline float add(float a, float b) { return a + b; }\n").unwrap();
+    std::fs::write(dir.join("add.h"), "#pragma once\ninline float add(float a, float b) { return a + b; }\n")
+        .unwrap();
     let src = "#include <metal_stdlib>\n#include \"add.h\"\nusing namespace metal;\nkernel void k(device float *o) { o[0] = add(VALUE, 1); o[1] = __METAL_VERSION__; }";
     let mut r = Run::default();
     r.compile.include_dirs = vec![dir.clone()];
@@ -187,7 +217,8 @@ fn includes_defines_and_versions() {
     r.compile.language_version = 320;
     assert_eq!(r.run(src, "k", 1, 1, &[zeros::<f32>(2)]).unwrap().get::<f32>(0), [42.0, 320.0]);
     // An error in the header names the header.
-    std::fs::write(dir.join("add.h"), "inline float add(float a, float b) {\n return a + nothing; }\n").unwrap();
+    std::fs::write(dir.join("add.h"), "inline float add(float a, float b) {\n return a + nothing; }\n")
+        .unwrap();
     let e = r.run(src, "k", 1, 1, &[zeros::<f32>(2)]).err().unwrap().to_string();
     assert!(e.contains("add.h:2:13") && e.contains("nothing"), "{e}");
     std::fs::remove_dir_all(&dir).unwrap();

@@ -5,7 +5,8 @@ use common::*;
 
 /// `a`..`d` are 0.5, 2.0, -3.25, 7.0 in type `T`; `i`, `j` are ints 3 and -2.
 fn evaluate(ty: &str, rows: &[(&str, f64)]) -> Vec<f32> {
-    let body: String = rows.iter().enumerate().map(|(k, (e, _))| format!("out[{k}] = float({e});\n")).collect();
+    let body: String =
+        rows.iter().enumerate().map(|(k, (e, _))| format!("out[{k}] = float({e});\n")).collect();
     let src = format!(
         "kernel void k(device const float *in, device float *out) {{
             typedef {ty} T; T a = T(in[0]), b = T(in[1]), c = T(in[2]), d = T(in[3]); int i = int(in[4]), j = int(in[5]);
@@ -19,7 +20,9 @@ fn compare(ty: &str, tolerance: f64, rows: &[(&str, f64)]) {
     let got = evaluate(ty, rows);
     let mut wrong = Vec::new();
     for ((e, want), &got) in rows.iter().zip(&got) {
-        let same = (want.is_nan() && got.is_nan()) || f64::from(got) == *want || (f64::from(got) - want).abs() <= tolerance * want.abs().max(1.0);
+        let same = (want.is_nan() && got.is_nan())
+            || f64::from(got) == *want
+            || (f64::from(got) - want).abs() <= tolerance * want.abs().max(1.0);
         if !same {
             wrong.push(format!("{ty}: {e} is {got}, not {want}"));
         }
@@ -28,9 +31,9 @@ fn compare(ty: &str, tolerance: f64, rows: &[(&str, f64)]) {
 }
 
 const FUNCTIONS: &[(&str, f64)] = &[
-    ("acos(a)", 1.0471975511965979),
+    ("acos(a)", std::f64::consts::FRAC_PI_3),
     ("acosh(b)", 1.3169578969248166),
-    ("asin(a)", 0.5235987755982989),
+    ("asin(a)", std::f64::consts::FRAC_PI_6),
     ("asinh(b)", 1.4436354751788103),
     ("atan(b)", 1.1071487177940904),
     ("atanh(a)", 0.5493061443340548),
@@ -136,6 +139,9 @@ fn half_functions() {
             ("a + 1.0h", 1.5),
             ("sizeof(1.0h)", 2.0),
             ("HALF_MAX", 65504.0),
+            ("nextafter(1.0h, 2.0h) - 1.0h", 0.0009765625),
+            ("nextafter(1.0h, 0.0h)", 0.999_511_718_75),
+            ("nextafter(half2(1.0h), half2(0.0h)).y", 0.999_511_718_75),
             ("half(2049)", 2048.0),
             ("half(0.1f) * half(3.0f)", 0.299_804_687_5),
         ],
@@ -145,7 +151,8 @@ fn half_functions() {
 #[test]
 fn bfloat_functions() {
     let skip = ["ilogb", "ldexp"];
-    let rows: Vec<_> = FUNCTIONS.iter().filter(|(e, _)| !skip.iter().any(|s| e.starts_with(s))).copied().collect();
+    let rows: Vec<_> =
+        FUNCTIONS.iter().filter(|(e, _)| !skip.iter().any(|s| e.starts_with(s))).copied().collect();
     compare("bfloat", 2e-2, &rows);
     compare(
         "bfloat",
@@ -159,6 +166,7 @@ fn bfloat_functions() {
             ("static_cast<bfloat>(half(1.5h))", 1.5),
             ("static_cast<half>(bfloat(2.5f))", 2.5),
             ("sizeof(bfloat)", 2.0),
+            ("nextafter(bfloat(1.0f), bfloat(2.0f))", 1.0078125),
             ("as_type<ushort>(bfloat(1.0f))", 16256.0),
             ("a > 0 ? a : 0", 0.5),
         ],

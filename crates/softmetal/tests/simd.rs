@@ -7,14 +7,16 @@ type Row = (&'static str, fn(u32) -> u32);
 
 /// Runs rows on one simdgroup; `l` is the lane and `v` is `l * 3 + 1`.
 fn compare(rows: &[Row]) {
-    let body: String = rows.iter().enumerate().map(|(k, (e, _))| format!("out[{k} * 32 + l] = uint({e});\n")).collect();
+    let body: String =
+        rows.iter().enumerate().map(|(k, (e, _))| format!("out[{k} * 32 + l] = uint({e});\n")).collect();
     let src = format!(
         "kernel void k(device uint *out, uint l [[thread_index_in_simdgroup]]) {{
             uint v = l * 3 + 1; int s = int(v); float f = float(v); half h = half(l); uint2 v2 = uint2(v, l); (void)s; (void)f; (void)h; (void)v2;
             {body} }}"
     );
     for run in [Run::default(), Run::checked()] {
-        let out = run.run(&src, "k", 32, 32, &[zeros::<u32>(rows.len() * 32)]).unwrap_or_else(|e| panic!("{e}"));
+        let out =
+            run.run(&src, "k", 32, 32, &[zeros::<u32>(rows.len() * 32)]).unwrap_or_else(|e| panic!("{e}"));
         let got: Vec<u32> = out.get(0);
         let mut wrong = Vec::new();
         for (k, (e, want)) in rows.iter().enumerate() {
@@ -152,11 +154,18 @@ fn matrices_in_three_types() {
         );
         let a: Vec<f32> = (0..64).map(|i| (i % 9) as f32).collect();
         for r in [Run::default(), Run::checked()] {
-            let c = r.run(&src, "k", 32, 32, &[data(&a), zeros::<f32>(64)]).unwrap_or_else(|e| panic!("{ty}: {e}")).get::<f32>(1);
+            let c = r
+                .run(&src, "k", 32, 32, &[data(&a), zeros::<f32>(64)])
+                .unwrap_or_else(|e| panic!("{ty}: {e}"))
+                .get::<f32>(1);
             for row in 0..8 {
                 let sum: f32 = (0..8).map(|k| a[k * 8 + row]).sum();
                 for col in 0..8 {
-                    assert!(exact && c[row * 8 + col] == 2.0 * a[col * 8 + row] + 0.5 + sum, "{ty} {row} {col}: {}", c[row * 8 + col]);
+                    assert!(
+                        exact && c[row * 8 + col] == 2.0 * a[col * 8 + row] + 0.5 + sum,
+                        "{ty} {row} {col}: {}",
+                        c[row * 8 + col]
+                    );
                 }
             }
         }

@@ -22,7 +22,8 @@ fn compare(rows: &[(&str, &[f32])]) {
             (void)p; (void)q; (void)i; (void)h; (void)t; (void)pk; (void)m2; (void)id; (void)m23;
             {body} }}"
     );
-    let got: Vec<[f32; 4]> = run(&src, "k", 1, 1, &[data(&[1.0f32, 2.0, 3.0, 4.0]), zeros::<f32>(rows.len() * 4)]).get(1);
+    let got: Vec<[f32; 4]> =
+        run(&src, "k", 1, 1, &[data(&[1.0f32, 2.0, 3.0, 4.0]), zeros::<f32>(rows.len() * 4)]).get(1);
     let mut wrong = Vec::new();
     for ((e, want), got) in rows.iter().zip(&got) {
         if want.iter().zip(got).any(|(a, b)| (a - b).abs() > 1e-5) {

@@ -3,22 +3,19 @@
 use super::dispatch::{Checked, DispatchCheck};
 use super::report::{Report, ReportKind};
 use super::shadow::{Cell, Cells, Stamp};
-use crate::exec::abi::{ALL_LANES, ATOMIC, GroupInfo, Lane, SIMD_FENCE, UNALIGNED, WRITES};
-use crate::exec::collective::bits;
-use crate::exec::group::SimdState;
+use crate::exec::abi::{ATOMIC, GroupInfo, Lane, UNALIGNED, WRITES};
 use crate::exec::worker::GROUP_MEMORY;
 use crate::profile::{Counters, Transactions};
-use std::ffi::CStr;
 use std::sync::Arc;
 
 /// State of the group that a worker runs.
 pub struct GroupCheck {
-    dispatch: Arc<DispatchCheck>,
+    pub(super) dispatch: Arc<DispatchCheck>,
     number: u32,
     memory: usize,
     cells: Option<Cells>,
     last: usize,
-    counters: Counters,
+    pub(super) counters: Counters,
     transactions: Transactions,
     pending: Vec<Pending>,
 }
@@ -57,7 +54,16 @@ pub enum Verdict {
 impl GroupCheck {
     /// For a worker whose threadgroup memory is at `memory`.
     pub fn new(dispatch: Arc<DispatchCheck>, memory: usize) -> GroupCheck {
-        GroupCheck { dispatch, number: 0, memory, cells: Cells::new(GROUP_MEMORY), last: 0, counters: Counters::default(), transactions: Transactions::default(), pending: Vec::new() }
+        GroupCheck {
+            dispatch,
+            number: 0,
+            memory,
+            cells: Cells::new(GROUP_MEMORY),
+            last: 0,
+            counters: Counters::default(),
+            transactions: Transactions::default(),
+            pending: Vec::new(),
+        }
     }
 
     /// A group begins; `index` is its number in the grid.
@@ -82,7 +88,15 @@ impl GroupCheck {
     }
 
     /// A load or store.
-    pub fn access(&mut self, lane: &Lane, epochs: (u32, u32), address: usize, size: usize, kind: u32, pc: usize) -> Verdict {
+    pub fn access(
+        &mut self,
+        lane: &Lane,
+        epochs: (u32, u32),
+        address: usize,
+        size: usize,
+        kind: u32,
+        pc: usize,
+    ) -> Verdict {
         self.settle();
         let stamp = Stamp::new(self.number, lane.index, epochs, kind & ATOMIC != 0 && kind & WRITES != 0);
         let a = Access { lane, address, size, kind, pc, stamp };
@@ -91,7 +105,8 @@ impl GroupCheck {
         }
         let d = self.dispatch.clone();
         let near = d.bound.get(self.last).filter(|b| contains(b, address));
-        let at = if near.is_some() { Some(self.last) } else { d.bound.iter().position(|b| contains(b, address)) };
+        let at =
+            if near.is_some() { Some(self.last) } else { d.bound.iter().position(|b| contains(b, address)) };
         match at {
             Some(i) => {
                 self.last = i;
@@ -105,15 +120,32 @@ impl GroupCheck {
     /// An address in no known memory: the bound buffer that it most likely left.
     pub fn wild(&mut self, lane: &Lane, address: usize, size: usize, kind: u32, pc: usize) -> Verdict {
         let d = self.dispatch.clone();
-        let distance = |b: &Checked| if address < b.range.start { b.range.start - address } else { address.saturating_sub(b.range.start + b.range.length) };
+        let distance = |b: &Checked| {
+            if address < b.range.start {
+                b.range.start - address
+            } else {
+                address.saturating_sub(b.range.start + b.range.length)
+            }
+        };
         let nearest = d.bound.iter().min_by_key(|b| distance(b));
         let verb = verb(kind);
         let (message, buffer, offset) = match nearest {
             Some(b) if distance(b) < 1 << 32 => {
                 let offset = address as i64 - b.range.start as i64;
-                (format!("{verb} of {size} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes", b.range.index, b.range.name, b.range.length), Some(b.range.index), Some(offset))
+                (
+                    format!(
+                        "{verb} of {size} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes",
+                        b.range.index, b.range.name, b.range.length
+                    ),
+                    Some(b.range.index),
+                    Some(offset),
+                )
             }
-            _ => (format!("{verb} of {size} bytes at address {address:#x}, which is in no bound buffer"), None, None),
+            _ => (
+                format!("{verb} of {size} bytes at address {address:#x}, which is in no bound buffer"),
+                None,
+                None,
+            ),
         };
         if d.report(pc, self.finding(ReportKind::OutOfBounds, message, lane, buffer, offset)) {
             return Verdict::Stop;
@@ -141,7 +173,12 @@ impl GroupCheck {
             return Verdict::Fine;
         }
         if offset + a.size > d.group_bytes {
-            let message = format!("{} of {} bytes at offset {offset} of threadgroup memory, which has {} bytes", verb(a.kind), a.size, d.group_bytes);
+            let message = format!(
+                "{} of {} bytes at offset {offset} of threadgroup memory, which has {} bytes",
+                verb(a.kind),
+                a.size,
+                d.group_bytes
+            );
             return self.verdict(a, ReportKind::OutOfBounds, message, None, Some(offset as i64));
         }
         let mut found = None;
@@ -154,17 +191,32 @@ impl GroupCheck {
                 self.stamp(cell, a);
                 if let Some(r) = rival {
                     doubled = r.2;
-                    found = Some((ReportKind::ThreadgroupRace, format!("{} at offset {offset} of threadgroup memory conflicts with {} by thread {} without a barrier between", verb(a.kind), r.1, r.0)));
+                    found = Some((
+                        ReportKind::ThreadgroupRace,
+                        format!(
+                            "{} at offset {offset} of threadgroup memory conflicts with {} by thread {} without a barrier between",
+                            verb(a.kind),
+                            r.1,
+                            r.0
+                        ),
+                    ));
                     break;
                 }
             }
             if uninitialised && found.is_none() {
-                found = Some((ReportKind::UninitialisedRead, format!("read of threadgroup memory at offset {offset} that no thread of the group has written")));
+                found = Some((
+                    ReportKind::UninitialisedRead,
+                    format!(
+                        "read of threadgroup memory at offset {offset} that no thread of the group has written"
+                    ),
+                ));
             }
         }
         let misaligned = self.misaligned(a, "threadgroup memory", offset);
         match found {
-            Some((kind, message)) if doubled => self.postpone(a, self.finding(kind, message, a.lane, None, Some(offset as i64))),
+            Some((kind, message)) if doubled => {
+                self.postpone(a, self.finding(kind, message, a.lane, None, Some(offset as i64)))
+            }
             Some((kind, message)) => self.verdict(a, kind, message, None, Some(offset as i64)),
             None => misaligned,
         }
@@ -178,7 +230,10 @@ impl GroupCheck {
         if w.group() == self.number && !w.ordered_in_group(a.stamp, width) && !(atomic && w.flag()) {
             return Some((w.thread(), "a write", a.kind & WRITES != 0 && !atomic && !w.flag()));
         }
-        let races_read = a.kind & WRITES != 0 && !atomic && r.group() == self.number && !r.ordered_in_group(a.stamp, width);
+        let races_read = a.kind & WRITES != 0
+            && !atomic
+            && r.group() == self.number
+            && !r.ordered_in_group(a.stamp, width);
         races_read.then_some((r.thread(), "a read", false))
     }
 
@@ -187,7 +242,8 @@ impl GroupCheck {
             cell.set_write(a.stamp);
         } else if a.kind & ATOMIC == 0 {
             let before = cell.read();
-            let same_round = before.group() == self.number && !before.ordered_in_group(a.stamp, self.dispatch.simd_width);
+            let same_round =
+                before.group() == self.number && !before.ordered_in_group(a.stamp, self.dispatch.simd_width);
             // Two readers in one round: keep the first and remember that there are more.
             cell.set_read(if same_round { before.flagged() } else { a.stamp });
         }
@@ -198,7 +254,8 @@ impl GroupCheck {
         let offset = a.address - b.range.start;
         let d = self.dispatch.clone();
         let c = &mut self.counters;
-        *(if a.kind & WRITES != 0 { &mut c.device_bytes_written } else { &mut c.device_bytes_read }) += a.size as u64;
+        *(if a.kind & WRITES != 0 { &mut c.device_bytes_written } else { &mut c.device_bytes_read }) +=
+            a.size as u64;
         c.atomics += u64::from(a.kind & ATOMIC != 0);
         if d.profiling {
             self.transactions.note((a.lane.simd, a.lane.lane), a.pc, a.address, a.size);
@@ -208,11 +265,21 @@ impl GroupCheck {
         }
         let place = (Some(b.range.index), Some(offset as i64));
         if offset + a.size > b.range.length {
-            let message = format!("{} of {} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes", verb(a.kind), a.size, b.range.index, b.range.name, b.range.length);
+            let message = format!(
+                "{} of {} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes",
+                verb(a.kind),
+                a.size,
+                b.range.index,
+                b.range.name,
+                b.range.length
+            );
             return self.verdict(a, ReportKind::OutOfBounds, message, place.0, place.1);
         }
         if a.kind & WRITES != 0 && !b.range.writable {
-            let message = format!("write to buffer {} (`{}`), which the kernel declares read-only", b.range.index, b.range.name);
+            let message = format!(
+                "write to buffer {} (`{}`), which the kernel declares read-only",
+                b.range.index, b.range.name
+            );
             return self.verdict(a, ReportKind::ReadOnlyWrite, message, place.0, place.1);
         }
         if let Some(cells) = b.allocation.as_ref().and_then(|al| al.cells.as_ref()) {
@@ -220,7 +287,12 @@ impl GroupCheck {
                 let rival = self.device_rival(cell, a);
                 self.stamp_device(cell, a);
                 if let Some((kind, text, doubled)) = rival {
-                    let message = format!("{} at offset {offset} of buffer {} (`{}`) conflicts with {text}", verb(a.kind), b.range.index, b.range.name);
+                    let message = format!(
+                        "{} at offset {offset} of buffer {} (`{}`) conflicts with {text}",
+                        verb(a.kind),
+                        b.range.index,
+                        b.range.name
+                    );
                     if doubled {
                         for rest in cells.range(offset, a.size) {
                             self.stamp_device(rest, a);
@@ -244,7 +316,9 @@ impl GroupCheck {
             let (kind, text) = self.rival_text(w, "a write");
             return Some((kind, text, writes && !atomic && !w.flag() && kind == ReportKind::DeviceRace));
         }
-        (writes && !atomic && self.unordered(r, a)).then(|| self.rival_text(r, "a read")).map(|(kind, text)| (kind, text, false))
+        (writes && !atomic && self.unordered(r, a))
+            .then(|| self.rival_text(r, "a read"))
+            .map(|(kind, text)| (kind, text, false))
     }
 
     fn unordered(&self, s: Stamp, a: &Access<'_>) -> bool {
@@ -259,9 +333,16 @@ impl GroupCheck {
 
     fn rival_text(&self, s: Stamp, what: &str) -> (ReportKind, String) {
         if !self.dispatch.groups.contains(&s.group()) {
-            return (ReportKind::DispatchHazard, format!("{what} by another dispatch, and no barrier orders the two"));
+            return (
+                ReportKind::DispatchHazard,
+                format!("{what} by another dispatch, and no barrier orders the two"),
+            );
         }
-        let whose = if s.group() == self.number { String::new() } else { format!(" of threadgroup number {}", s.group() - self.dispatch.groups.start) };
+        let whose = if s.group() == self.number {
+            String::new()
+        } else {
+            format!(" of threadgroup number {}", s.group() - self.dispatch.groups.start)
+        };
         (ReportKind::DeviceRace, format!("{what} by thread {}{whose}", s.thread()))
     }
 
@@ -271,7 +352,10 @@ impl GroupCheck {
         } else if a.kind & ATOMIC == 0 {
             let before = cell.read();
             // A reader of another group stays on record: any later write of this section conflicts with it.
-            if !(before.group() >= self.dispatch.section && before.group() != 0 && before.group() != self.number) {
+            if !(before.group() >= self.dispatch.section
+                && before.group() != 0
+                && before.group() != self.number)
+            {
                 self.stamp(cell, a);
             } else if self.dispatch.groups.contains(&before.group()) && !before.flag() {
                 cell.set_read(Stamp::new(self.number, a.lane.index, (0, 0), true));
@@ -280,24 +364,59 @@ impl GroupCheck {
     }
 
     fn misaligned(&mut self, a: &Access<'_>, whose: &str, offset: usize) -> Verdict {
-        if a.kind & UNALIGNED != 0 || !a.size.is_power_of_two() || a.size > 16 || a.address % a.size == 0 || !self.dispatch.checking {
+        if a.kind & UNALIGNED != 0
+            || !a.size.is_power_of_two()
+            || a.size > 16
+            || a.address.is_multiple_of(a.size)
+            || !self.dispatch.checking
+        {
             return Verdict::Fine;
         }
-        let message = format!("{} of {} bytes at offset {offset} of {whose}, which is not a multiple of {}", verb(a.kind), a.size, a.size);
+        let message = format!(
+            "{} of {} bytes at offset {offset} of {whose}, which is not a multiple of {}",
+            verb(a.kind),
+            a.size,
+            a.size
+        );
         // The processor may refuse the access itself.
         self.verdict(a, ReportKind::Misaligned, message, None, Some(offset as i64));
         Verdict::Stop
     }
 
-    fn verdict(&self, a: &Access<'_>, kind: ReportKind, message: String, buffer: Option<u32>, offset: Option<i64>) -> Verdict {
+    fn verdict(
+        &self,
+        a: &Access<'_>,
+        kind: ReportKind,
+        message: String,
+        buffer: Option<u32>,
+        offset: Option<i64>,
+    ) -> Verdict {
         let full = self.dispatch.report(a.pc, self.finding(kind, message, a.lane, buffer, offset));
         if full { Verdict::Stop } else { Verdict::Fine }
     }
 
-    fn finding(&self, kind: ReportKind, message: String, lane: &Lane, buffer: Option<u32>, offset: Option<i64>) -> Report {
+    fn finding(
+        &self,
+        kind: ReportKind,
+        message: String,
+        lane: &Lane,
+        buffer: Option<u32>,
+        offset: Option<i64>,
+    ) -> Report {
         // SAFETY: the lane's group is the worker's own, alive while the kernel runs.
         let group = unsafe { (*lane.group).group_position };
-        Report { kind, kernel: String::new(), message, file: String::new(), line: 0, column: 0, buffer, offset, thread: lane.position, group }
+        Report {
+            kind,
+            kernel: String::new(),
+            message,
+            file: String::new(),
+            line: 0,
+            column: 0,
+            buffer,
+            offset,
+            thread: lane.position,
+            group,
+        }
     }
 
     /// Reports the doubled writes that changed a value.
@@ -328,64 +447,6 @@ impl GroupCheck {
             4 => self.counters.flops_f16 += amount,
             _ => {}
         }
-    }
-
-    /// A collective was computed for `active` lanes.
-    pub fn collective(&mut self, g: &GroupInfo, s: &SimdState, simd: u32, (active, undefined): (u64, u64), first: usize) {
-        let kind = s.kind[first];
-        self.counters.simd_operations += u64::from(s.compute[first].is_some());
-        self.counters.simd_barriers += u64::from(kind == SIMD_FENCE);
-        let all = active | s.in_collective | s.at_barrier | s.ready | s.done | s.unstarted;
-        if active != all {
-            self.counters.divergent_simd_operations += 1;
-        }
-        let message = if undefined != 0 {
-            let lane = undefined.trailing_zeros();
-            format!("lane {lane} takes a value from a lane that does not take part (active lanes {active:#x})")
-        } else if (kind == ALL_LANES || kind == SIMD_FENCE) && active != all {
-            format!("only lanes {active:#x} of {all:#x} reach an operation that needs all lanes of the simdgroup")
-        } else {
-            return;
-        };
-        let lane = if undefined != 0 { undefined.trailing_zeros() } else { active.trailing_zeros() };
-        self.at_site(ReportKind::DivergentSimd, message, g, simd * g.simd_width + lane, (s.file[first], s.site[first]));
-    }
-
-    /// The threads that still live have all arrived at a barrier.
-    pub fn barrier(&mut self, g: &GroupInfo, simds: &[SimdState]) {
-        self.counters.barriers += 1;
-        let waiting = simds.iter().enumerate().find_map(|(i, s)| bits(s.at_barrier).next().map(|b| (i, b)));
-        let Some((i, b)) = waiting else { return };
-        let place = (simds[i].file[b], simds[i].site[b]);
-        let arrived: u32 = simds.iter().map(|s| s.at_barrier.count_ones()).sum();
-        let elsewhere = simds.iter().enumerate().find_map(|(k, s)| bits(s.at_barrier).find(|&l| (s.file[l], s.site[l]) != place).map(|l| (k, s.site[l] >> 10)));
-        let message = if arrived < g.thread_count {
-            format!("{arrived} of {} threads reach the barrier; the others have ended", g.thread_count)
-        } else if let Some((_, line)) = elsewhere {
-            format!("some threads wait at this barrier while others wait at the one in line {line}")
-        } else {
-            return;
-        };
-        self.at_site(ReportKind::DivergentBarrier, message, g, i as u32 * g.simd_width + b as u32, place);
-    }
-
-    fn at_site(&self, kind: ReportKind, message: String, g: &GroupInfo, thread: u32, (file, site): (*const std::ffi::c_char, u32)) {
-        let [w, h, _] = g.threads_per_group;
-        // SAFETY: sites carry string literals of the kernel's library.
-        let file = if file.is_null() { String::new() } else { unsafe { CStr::from_ptr(file) }.to_string_lossy().into_owned() };
-        let r = Report {
-            kind,
-            kernel: String::new(),
-            message,
-            file,
-            line: site >> 10,
-            column: site & 1023,
-            buffer: None,
-            offset: None,
-            thread: [thread % w, thread / w % h, thread / (w * h)],
-            group: g.group_position,
-        };
-        self.dispatch.report(site as usize, r);
     }
 }
 

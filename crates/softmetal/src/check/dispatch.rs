@@ -1,9 +1,9 @@
 //! What the groups of one dispatch share: bound ranges, findings, counters.
 
+use super::CheckOptions;
 use super::report::{Report, ReportKind};
 use super::shadow::{Allocation, Shadow};
 use super::symbol::{Place, Symbols, image};
-use super::CheckOptions;
 use crate::compile::module::EntryPoint;
 use crate::device::Pipeline;
 use crate::exec::abi::GroupInfo;
@@ -50,6 +50,13 @@ impl Checked {
     }
 }
 
+/// What was found, and the places already reported.
+#[derive(Debug, Default)]
+struct Findings {
+    list: Vec<Report>,
+    seen: FxHashSet<(ReportKind, usize)>,
+}
+
 /// A dispatch under the checker.
 #[derive(Debug)]
 pub struct DispatchCheck {
@@ -73,7 +80,7 @@ pub struct DispatchCheck {
     pub profiling: bool,
     max_reports: usize,
     path: std::path::PathBuf,
-    reports: Mutex<(Vec<Report>, FxHashSet<(ReportKind, usize)>)>,
+    reports: Mutex<Findings>,
     /// Sum of all workers' counters.
     pub counters: Mutex<Counters>,
 }
@@ -88,7 +95,14 @@ impl DispatchCheck {
         (check, profiling): (Option<CheckOptions>, bool),
         group_bytes: usize,
     ) -> DispatchCheck {
-        let bound = ranges.into_iter().map(|r| Checked { allocation: if r.owned { shadow.find(r.start) } else { None }, range: r, touched: AtomicU64::new(0) }).collect();
+        let bound = ranges
+            .into_iter()
+            .map(|r| Checked {
+                allocation: if r.owned { shadow.find(r.start) } else { None },
+                range: r,
+                touched: AtomicU64::new(0),
+            })
+            .collect();
         let entry = match pipeline.0.module.entry {
             EntryPoint::Group(f) => f as usize,
             EntryPoint::Lane(f) => f as usize,
@@ -117,35 +131,44 @@ impl DispatchCheck {
             return false;
         }
         let mut reports = self.reports.lock();
-        if reports.1.insert((r.kind, pc)) {
+        if reports.seen.insert((r.kind, pc)) {
             if r.line == 0 && pc != 0 {
                 let Place { file, line, column } = Symbols::new(&self.path, self.image.start).place(pc);
                 (r.file, r.line, r.column) = (file, line, column);
             }
             r.kernel.clone_from(&self.kernel);
-            reports.0.push(r);
+            reports.list.push(r);
         }
-        reports.0.len() >= self.max_reports
+        reports.list.len() >= self.max_reports
     }
 
     /// All findings, ordered by place. `cut_short` means that not all groups ran.
     pub fn take_reports(&self, cut_short: bool) -> Vec<Report> {
-        let mut list = std::mem::take(&mut self.reports.lock().0);
+        let mut list = std::mem::take(&mut self.reports.lock().list);
         if self.checking && list.is_empty() && !cut_short {
-            list.extend(self.bound.iter().filter(|b| b.range.writable && b.touched.load(Ordering::Relaxed) == 0).map(|b| Report {
-                kind: ReportKind::OutputNotWritten,
-                kernel: self.kernel.clone(),
-                message: format!("buffer {} (`{}`) is writable, and the dispatch neither wrote nor read it", b.range.index, b.range.name),
-                file: String::new(),
-                line: 0,
-                column: 0,
-                buffer: Some(b.range.index),
-                offset: None,
-                thread: [0; 3],
-                group: [0; 3],
-            }));
+            list.extend(
+                self.bound.iter().filter(|b| b.range.writable && b.touched.load(Ordering::Relaxed) == 0).map(
+                    |b| Report {
+                        kind: ReportKind::OutputNotWritten,
+                        kernel: self.kernel.clone(),
+                        message: format!(
+                            "buffer {} (`{}`) is writable, and the dispatch neither wrote nor read it",
+                            b.range.index, b.range.name
+                        ),
+                        file: String::new(),
+                        line: 0,
+                        column: 0,
+                        buffer: Some(b.range.index),
+                        offset: None,
+                        thread: [0; 3],
+                        group: [0; 3],
+                    },
+                ),
+            );
         }
-        list.sort_by(|a, b| (&a.file, a.line, a.column, a.kind.name()).cmp(&(&b.file, b.line, b.column, b.kind.name())));
+        list.sort_by(|a, b| {
+            (&a.file, a.line, a.column, a.kind.name()).cmp(&(&b.file, b.line, b.column, b.kind.name()))
+        });
         list
     }
 

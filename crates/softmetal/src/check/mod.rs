@@ -2,6 +2,7 @@
 
 mod access;
 mod dispatch;
+mod divergence;
 mod report;
 mod shadow;
 mod symbol;

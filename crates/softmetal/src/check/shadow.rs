@@ -11,7 +11,13 @@ pub struct Stamp(u64);
 impl Stamp {
     /// Packs the fields; `flag` means "atomic" for writes and "several readers" for reads.
     pub fn new(group: u32, thread: u32, (epoch, simd_epoch): (u32, u32), flag: bool) -> Stamp {
-        Stamp(u64::from(group) << 32 | u64::from(thread & 1023) << 22 | u64::from(epoch & 2047) << 11 | u64::from(simd_epoch & 1023) << 1 | u64::from(flag))
+        Stamp(
+            u64::from(group) << 32
+                | u64::from(thread & 1023) << 22
+                | u64::from(epoch & 2047) << 11
+                | u64::from(simd_epoch & 1023) << 1
+                | u64::from(flag),
+        )
     }
 
     /// Number of the group, unique over all dispatches.
@@ -41,7 +47,9 @@ impl Stamp {
     /// Whether two accesses of one group are ordered by a barrier, or belong to one thread.
     pub fn ordered_in_group(self, other: Stamp, simd_width: u32) -> bool {
         let ((e1, s1), (e2, s2)) = (self.epochs(), other.epochs());
-        self.thread() == other.thread() || e1 != e2 || (self.thread() / simd_width == other.thread() / simd_width && s1 != s2)
+        self.thread() == other.thread()
+            || e1 != e2
+            || (self.thread() / simd_width == other.thread() / simd_width && s1 != s2)
     }
 }
 
@@ -91,7 +99,16 @@ impl Cells {
     pub fn new(count: usize) -> Option<Cells> {
         let len = count.max(1) * size_of::<Cell>();
         // SAFETY: a fresh private mapping of zeros, which is a valid value of atomics.
-        let map = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE, -1, 0) };
+        let map = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
         (map != libc::MAP_FAILED).then_some(Cells { map: map.cast(), count })
     }
 

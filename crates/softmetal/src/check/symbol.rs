@@ -20,14 +20,19 @@ pub fn image(inside: usize) -> std::ops::Range<usize> {
         inside: usize,
         found: std::ops::Range<usize>,
     }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _size: usize, data: *mut std::ffi::c_void) -> std::ffi::c_int {
+    unsafe extern "C" fn visit(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        data: *mut std::ffi::c_void,
+    ) -> std::ffi::c_int {
         // SAFETY: the loader passes valid structs, and `data` is the Search below.
         unsafe {
             let (info, search) = (&*info, &mut *data.cast::<Search>());
             let headers = std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum as usize);
             let loads = headers.iter().filter(|h| h.p_type == libc::PT_LOAD);
             let low = loads.clone().map(|h| info.dlpi_addr as usize + h.p_vaddr as usize).min().unwrap_or(0);
-            let high = loads.map(|h| info.dlpi_addr as usize + (h.p_vaddr + h.p_memsz) as usize).max().unwrap_or(0);
+            let high =
+                loads.map(|h| info.dlpi_addr as usize + (h.p_vaddr + h.p_memsz) as usize).max().unwrap_or(0);
             if (low..high).contains(&search.inside) {
                 search.found = low..high;
                 return 1;
@@ -71,7 +76,11 @@ impl Symbols {
                 && !file.contains("/shim-")
                 && !file.contains("softmetal-launch")
             {
-                return Place { file: file.to_string(), line: l.line.unwrap_or(0), column: l.column.unwrap_or(0) };
+                return Place {
+                    file: file.to_string(),
+                    line: l.line.unwrap_or(0),
+                    column: l.column.unwrap_or(0),
+                };
             }
         }
         Place::default()

@@ -42,7 +42,8 @@ impl Cache {
     pub fn make(&self, path: &Path, build: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         let dir = path.parent().unwrap_or(&self.root);
         std::fs::create_dir_all(dir).map_err(|e| Error::io(dir, &e))?;
-        let tmp = tempfile::Builder::new().prefix(".making-").tempdir_in(dir).map_err(|e| Error::io(dir, &e))?;
+        let tmp =
+            tempfile::Builder::new().prefix(".making-").tempdir_in(dir).map_err(|e| Error::io(dir, &e))?;
         let inner = tmp.path().join(path.file_name().unwrap_or_default());
         build(&inner)?;
         std::fs::rename(&inner, path).map_err(|e| Error::io(path, &e))
@@ -53,7 +54,9 @@ fn default_root() -> PathBuf {
     if let Some(p) = std::env::var_os("SOFTMETAL_CACHE").filter(|p| !p.is_empty()) {
         return p.into();
     }
-    let user = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(|| std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache")));
+    let user = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache")));
     user.unwrap_or_else(std::env::temp_dir).join("softmetal")
 }
 

@@ -1,13 +1,12 @@
 //! Runs clang: preprocess a source, precompile the shim, compile a kernel.
 
 use super::cache::{Cache, key};
-use super::shim;
+use super::{preprocessed, shim};
 use crate::error::{Error, Result};
 use crate::source::position;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, OnceLock};
 
 /// How a kernel is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,13 +46,22 @@ pub struct Preprocess {
 impl Compiler {
     /// Finds clang and writes the shim into the cache.
     pub fn new(cache_dir: Option<&Path>) -> Result<Compiler> {
-        let (clang, version) = find_clang()?;
         let cache = Cache::open(cache_dir)?;
-        let swizzles: Vec<(String, String)> = (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
+        let (clang, version) = find_clang(&cache)?;
+        let swizzles: Vec<(String, String)> =
+            (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
         let all = shim::HEADERS.iter().map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
-        let identity = key(all.chain([shim::MACROS.as_bytes(), version.as_bytes(), TARGET_FLAGS.join(" ").as_bytes()]));
+        let identity = key(all.chain([
+            shim::MACROS.as_bytes(),
+            version.as_bytes(),
+            target_flags().join(" ").as_bytes(),
+        ]));
         let folder = cache.path(&format!("shim-{identity}"));
-        for (name, text) in shim::HEADERS.iter().map(|h| (h.0, h.1)).chain(swizzles.iter().map(|s| (s.0.as_str(), s.1.as_str()))) {
+        for (name, text) in shim::HEADERS
+            .iter()
+            .map(|h| (h.0, h.1))
+            .chain(swizzles.iter().map(|s| (s.0.as_str(), s.1.as_str())))
+        {
             cache.put(&folder.join(name), text.as_bytes())?;
         }
         cache.put(&folder.join("stubs/softmetal_macros.h"), shim::MACROS.as_bytes())?;
@@ -63,33 +71,66 @@ impl Compiler {
         Ok(Compiler { clang, cache, folder, identity })
     }
 
-    /// The source with all macros expanded and line markers kept.
+    /// The source with all macros expanded and line markers kept; from the cache when no included file has changed.
     pub fn preprocess(&self, source: &str, p: &Preprocess) -> Result<String> {
+        let arguments = self.preprocess_arguments(p);
+        let named =
+            format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
+        let folder = std::env::current_dir().unwrap_or_default().display().to_string();
+        let name = key([
+            named.as_bytes(),
+            self.identity.as_bytes(),
+            arguments.join("\0").as_bytes(),
+            folder.as_bytes(),
+        ]);
+        let path = self.cache.path("sources").join(&name[..2]).join(&name);
+        if let Some(text) = std::fs::read_to_string(&path).ok().and_then(|t| preprocessed::fresh(&t)) {
+            return Ok(text);
+        }
         let mut c = Command::new(&self.clang);
-        c.args(["-E", "-x", "c++", "-std=gnu++17", "-undef", "-nostdinc", "-Wno-everything", "-fno-caret-diagnostics", "-fno-color-diagnostics"]);
-        c.arg(format!("-D__METAL_VERSION__={}", p.version)).args(["-D__METAL__=1", "-D__METAL_MACOS__=1", "-D__cplusplus=201703L", "-U__ARM_NEON"]);
-        if p.version >= 310 {
-            c.arg("-D__HAVE_BFLOAT__=1");
-        }
-        for (name, value) in &p.defines {
-            c.arg(format!("-D{name}={value}"));
-        }
-        for dir in &p.include_dirs {
-            c.arg("-I").arg(dir);
-        }
-        c.arg("-isystem").arg(self.folder.join("stubs")).arg("-");
-        let text = format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
-        let out = run(c, Some(&text))?;
+        c.args(&arguments);
+        let out = run(c, Some(&named))?;
         if !out.ok {
             return Err(self.compile_error(&out.stderr, "", (&p.file_name, source)));
         }
+        self.cache.put(&path, preprocessed::record(&out.stdout, &self.folder, &p.file_name).as_bytes())?;
         Ok(out.stdout)
+    }
+
+    fn preprocess_arguments(&self, p: &Preprocess) -> Vec<String> {
+        let fixed = [
+            "-E",
+            "-x",
+            "c++",
+            "-std=gnu++17",
+            "-undef",
+            "-nostdinc",
+            "-Wno-everything",
+            "-fno-caret-diagnostics",
+            "-fno-color-diagnostics",
+            "-D__METAL__=1",
+            "-D__METAL_MACOS__=1",
+            "-D__cplusplus=201703L",
+            "-U__ARM_NEON",
+        ];
+        let mut a: Vec<String> = fixed.iter().map(ToString::to_string).collect();
+        a.push(format!("-D__METAL_VERSION__={}", p.version));
+        if p.version >= 310 {
+            a.push("-D__HAVE_BFLOAT__=1".into());
+        }
+        a.extend(p.defines.iter().map(|(name, value)| format!("-D{name}={value}")));
+        for dir in &p.include_dirs {
+            a.extend(["-I".into(), dir.display().to_string()]);
+        }
+        a.extend(["-isystem".into(), self.folder.join("stubs").display().to_string(), "-".into()]);
+        a
     }
 
     /// Compiles C++ text to a shared library in the cache, or finds it there. Gives its path.
     pub fn compile(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<PathBuf> {
         let flags = flags(mode);
-        let name = format!("{}.so", key([text.as_bytes(), self.identity.as_bytes(), flags.join(" ").as_bytes()]));
+        let name =
+            format!("{}.so", key([text.as_bytes(), self.identity.as_bytes(), flags.join(" ").as_bytes()]));
         let path = self.cache.path("kernels").join(&name[..2]).join(&name);
         if path.exists() {
             return Ok(path);
@@ -115,7 +156,10 @@ impl Compiler {
     /// Adds counters to LLVM text and makes a library of it.
     fn link_counted(&self, ir: &str, to: &Path) -> Result<()> {
         let mut c = Command::new(&self.clang);
-        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"]).arg(to).args(TARGET_FLAGS).args(LINK_FLAGS);
+        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"])
+            .arg(to)
+            .args(target_flags())
+            .args(LINK_FLAGS);
         let out = run(c, Some(&super::flops::instrument(ir)))?;
         if out.ok { Ok(()) } else { Err(Error::Tool { step: "compiling counted code", message: out.stderr }) }
     }
@@ -135,9 +179,17 @@ impl Compiler {
         if !path.exists() {
             self.cache.make(&path, |tmp| {
                 let mut c = Command::new(&self.clang);
-                c.args(&flags).args(["-x", "c++-header"]).arg(self.folder.join("softmetal.h")).arg("-o").arg(tmp);
+                c.args(&flags)
+                    .args(["-x", "c++-header"])
+                    .arg(self.folder.join("softmetal.h"))
+                    .arg("-o")
+                    .arg(tmp);
                 let out = run(c, None)?;
-                if out.ok { Ok(()) } else { Err(Error::Tool { step: "precompiling the shim", message: out.stderr }) }
+                if out.ok {
+                    Ok(())
+                } else {
+                    Err(Error::Tool { step: "precompiling the shim", message: out.stderr })
+                }
             })?;
         }
         Ok(path)
@@ -152,10 +204,20 @@ impl Compiler {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-const TARGET_FLAGS: &[&str] = &["-march=x86-64-v3", STACK_PROBES];
-#[cfg(not(target_arch = "x86_64"))]
-const TARGET_FLAGS: &[&str] = &[STACK_PROBES];
+/// What this machine's processor can run.
+fn target_flags() -> Vec<&'static str> {
+    let mut f = vec![STACK_PROBES];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let modern = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt");
+        f.push(if modern { "-march=x86-64-v3" } else { "-march=x86-64-v2" });
+    }
+    f
+}
 
 /// Every page of a large frame is touched in order, so that an overflow meets the guard page and not other memory.
 #[cfg(target_os = "linux")]
@@ -194,11 +256,26 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-Xclang",
         "-fno-pch-timestamp",
     ];
-    f.extend(TARGET_FLAGS);
+    f.extend(target_flags());
     f.push(if mode.fast_math { "-ffp-contract=fast" } else { "-ffp-contract=off" });
     if mode.instrumented {
-        f.extend(["-fsanitize=thread", "-gline-tables-only", "-gcolumn-info", "-fno-vectorize", "-fno-slp-vectorize", "-fno-unroll-loops", "-DSOFTMETAL_CHECK=1"]);
-        for option in ["-tsan-instrument-func-entry-exit=0", "-tsan-instrument-atomics=0", "-tsan-handle-cxx-exceptions=0", "-tsan-instrument-read-before-write=1"] {
+        f.extend([
+            "-fsanitize=thread",
+            "-gline-tables-only",
+            "-gcolumn-info",
+            "-fno-vectorize",
+            "-fno-slp-vectorize",
+            "-fno-unroll-loops",
+            "-DSOFTMETAL_CHECK=1",
+        ]);
+        for option in [
+            "-tsan-instrument-func-entry-exit=0",
+            "-tsan-instrument-atomics=0",
+            "-tsan-handle-cxx-exceptions=0",
+            "-tsan-instrument-read-before-write=1",
+            // It computes whole vectors to use one lane, which would count operations that nobody asked for.
+            "-disable-vector-combine",
+        ] {
             f.extend(["-mllvm", option]);
         }
         f.push("-nostdlib++");
@@ -216,7 +293,9 @@ struct Output {
 }
 
 fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
-    c.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() }).stdout(Stdio::piped()).stderr(Stdio::piped());
+    c.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let tool = |message: String| Error::Tool { step: "running clang", message };
     let mut child = c.spawn().map_err(|e| tool(e.to_string()))?;
     let writer = input.map(str::to_owned).zip(child.stdin.take()).map(|(text, mut pipe)| {
@@ -229,37 +308,52 @@ fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
     if let Some(w) = writer {
         let _ = w.join();
     }
-    Ok(Output { ok: out.status.success(), stdout: String::from_utf8_lossy(&out.stdout).into_owned(), stderr: String::from_utf8_lossy(&out.stderr).into_owned() })
+    Ok(Output {
+        ok: out.status.success(),
+        stdout: String::from_utf8_lossy(&out.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
+    })
 }
 
 /// The first clang of version 19 or newer; `SOFTMETAL_CLANG` decides alone when set.
-fn find_clang() -> Result<(PathBuf, String)> {
-    static FOUND: OnceLock<Arc<parking_lot::Mutex<Vec<(String, PathBuf, String)>>>> = OnceLock::new();
-    let memo = FOUND.get_or_init(Default::default);
+fn find_clang(cache: &Cache) -> Result<(PathBuf, String)> {
     let chosen = std::env::var("SOFTMETAL_CLANG").ok().filter(|c| !c.is_empty());
     let names: Vec<String> = match &chosen {
         Some(c) => vec![c.clone()],
         None => ["clang-19", "clang-20", "clang-21", "clang"].map(String::from).to_vec(),
     };
-    let wanted = names.join(",");
-    if let Some((_, p, v)) = memo.lock().iter().find(|m| m.0 == wanted) {
-        return Ok((p.clone(), v.clone()));
-    }
     let mut tried = Vec::new();
     for name in names {
-        match Command::new(&name).arg("--version").output() {
-            Ok(out) => {
-                let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or("").to_string();
-                if major(&text).is_some_and(|m| m >= 19) {
-                    memo.lock().push((wanted, PathBuf::from(&name), text.clone()));
-                    return Ok((name.into(), text));
-                }
-                tried.push(format!("`{name}` is `{text}`"));
-            }
+        match version_of(&name, cache) {
+            Ok((path, text)) if major(&text).is_some_and(|m| m >= 19) => return Ok((path, text)),
+            Ok((_, text)) => tried.push(format!("`{name}` is `{text}`")),
             Err(e) => tried.push(format!("`{name}`: {e}")),
         }
     }
     Err(Error::NoCompiler { tried: tried.join("; ") })
+}
+
+/// The path of a compiler and the first line of its version, remembered as long as its file does not change.
+fn version_of(name: &str, cache: &Cache) -> std::io::Result<(PathBuf, String)> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let path = if name.contains('/') {
+        PathBuf::from(name)
+    } else {
+        let found = std::env::split_paths(&folders).map(|d| d.join(name)).find(|p| p.is_file());
+        found.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::NotFound))?
+    };
+    let meta = std::fs::metadata(&path)?;
+    let stamp = meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+    let facts = format!("{} {} {stamp}", path.display(), meta.len());
+    let memo = cache.path(&format!("clang-{}", key([facts.as_bytes()])));
+    if let Ok(text) = std::fs::read_to_string(&memo) {
+        return Ok((path, text));
+    }
+    let out = Command::new(&path).arg("--version").output()?;
+    let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or("").to_string();
+    // Without the memo the next process asks again; nothing else is lost.
+    let _ = cache.put(&memo, text.as_bytes());
+    Ok((path, text))
 }
 
 fn major(version: &str) -> Option<u32> {

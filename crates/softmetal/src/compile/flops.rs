@@ -10,7 +10,9 @@ pub fn instrument(ir: &str) -> String {
     for line in ir.lines() {
         if line.starts_with("define ") {
             // Collectives and matrix products are counted as such, not by their inner arithmetic.
-            counting = !line.contains("5metal6detail") && !line.contains("__tsan_") && !line.contains("softmetal_flops");
+            counting = !line.contains("5metal6detail")
+                && !line.contains("__tsan_")
+                && !line.contains("softmetal_flops");
             (single, half) = (0, 0);
         } else if line.starts_with('}') {
             counting = false;
@@ -48,15 +50,36 @@ fn operations(line: &str) -> (u64, u64) {
 }
 
 fn is_math_call(instruction: &str) -> bool {
-    const INTRINSICS: &[&str] = &["@llvm.sqrt.", "@llvm.exp.", "@llvm.exp2.", "@llvm.log.", "@llvm.log2.", "@llvm.log10.", "@llvm.sin.", "@llvm.cos.", "@llvm.pow.", "@llvm.tan.", "@llvm.maxnum.", "@llvm.minnum."];
-    const LIBRARY: &[&str] = &["@expf(", "@logf(", "@tanhf(", "@sinf(", "@cosf(", "@powf(", "@exp2f(", "@log2f(", "@erff(", "@atan2f(", "@sinhf(", "@coshf("];
+    const INTRINSICS: &[&str] = &[
+        "@llvm.sqrt.",
+        "@llvm.exp.",
+        "@llvm.exp2.",
+        "@llvm.log.",
+        "@llvm.log2.",
+        "@llvm.log10.",
+        "@llvm.sin.",
+        "@llvm.cos.",
+        "@llvm.pow.",
+        "@llvm.tan.",
+        "@llvm.maxnum.",
+        "@llvm.minnum.",
+    ];
+    const LIBRARY: &[&str] = &[
+        "@expf(", "@logf(", "@tanhf(", "@sinf(", "@cosf(", "@powf(", "@exp2f(", "@log2f(", "@erff(",
+        "@atan2f(", "@sinhf(", "@coshf(",
+    ];
     INTRINSICS.iter().chain(LIBRARY).any(|n| instruction.contains(n))
 }
 
 /// Vector length and whether the element is half.
 fn shape(instruction: &str) -> (u64, bool) {
-    let lanes = instruction.split_once('<').and_then(|(_, r)| r.split_once(" x ")).and_then(|(n, _)| n.parse().ok()).unwrap_or(1);
-    let element = instruction.split([' ', '<', '>', '(', ',']).find(|w| matches!(*w, "half" | "float" | "double"));
+    let lanes = instruction
+        .split_once('<')
+        .and_then(|(_, r)| r.split_once(" x "))
+        .and_then(|(n, _)| n.parse().ok())
+        .unwrap_or(1);
+    let element =
+        instruction.split([' ', '<', '>', '(', ',']).find(|w| matches!(*w, "half" | "float" | "double"));
     (lanes, element == Some("half"))
 }
 

@@ -4,4 +4,5 @@ pub mod cache;
 pub mod clang;
 pub mod flops;
 pub mod module;
+pub mod preprocessed;
 pub mod shim;

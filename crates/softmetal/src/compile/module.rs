@@ -31,12 +31,16 @@ pub struct Module {
 impl Module {
     /// Loads a library that [`crate::compile::clang::Compiler::compile`] made.
     pub fn load(path: &Path, launch: Launch, parameters: usize) -> Result<Module> {
-        let fail = |e: libloading::Error| Error::Tool { step: "loading a compiled kernel", message: format!("{}: {e}", path.display()) };
+        let fail = |e: libloading::Error| Error::Tool {
+            step: "loading a compiled kernel",
+            message: format!("{}: {e}", path.display()),
+        };
         // SAFETY: the library is our own compiler's output; its constructors only place threadgroup variables.
         let library = unsafe { libloading::Library::new(path) }.map_err(fail)?;
         // SAFETY: the symbols have the types that the launch code in source/thunk.rs gives them.
         unsafe {
-            let attach = library.get::<unsafe extern "C" fn(*const Runtime)>(b"softmetal_attach\0").map_err(fail)?;
+            let attach =
+                library.get::<unsafe extern "C" fn(*const Runtime)>(b"softmetal_attach\0").map_err(fail)?;
             attach(&RUNTIME);
             let static_memory = **library.get::<*const u32>(b"softmetal_static_memory\0").map_err(fail)?;
             let table = *library.get::<*const ArgInfo>(b"softmetal_arguments\0").map_err(fail)?;

@@ -64,7 +64,10 @@ pub fn swizzles(n: usize) -> String {
     let mut s = String::new();
     for i in 0..n {
         let (x, r) = (XYZW[i], RGBA[i]);
-        let _ = writeln!(s, "constexpr T g_{x}() const {{ return {x}; }} void p_{x}(T v) {{ {x} = v; }} __declspec(property(get=g_{x},put=p_{x})) T {r};");
+        let _ = writeln!(
+            s,
+            "constexpr T g_{x}() const {{ return {x}; }} void p_{x}(T v) {{ {x} = v; }} __declspec(property(get=g_{x},put=p_{x})) T {r};"
+        );
     }
     for len in 2..=4u32 {
         for code in 0..n.pow(len) {
@@ -84,7 +87,8 @@ fn one_swizzle(s: &mut String, picks: &[usize], xyzw: &[&str; 4], rgba: &[&str; 
     let _ = write!(s, "constexpr vec<T, {len}> g_{name}() const {{ return vec<T, {len}>({list}); }} ");
     let distinct = (0..len).all(|a| (0..a).all(|b| picks[a] != picks[b]));
     if distinct {
-        let body: String = picks.iter().enumerate().map(|(k, &i)| format!("{} = v.{}; ", xyzw[i], xyzw[k])).collect();
+        let body: String =
+            picks.iter().enumerate().map(|(k, &i)| format!("{} = v.{}; ", xyzw[i], xyzw[k])).collect();
         let _ = write!(s, "constexpr void p_{name}(vec<T, {len}> v) {{ {body}}} ");
     }
     let put = if distinct { format!(",put=p_{name}") } else { String::new() };
@@ -96,7 +100,12 @@ mod tests {
     #[test]
     fn four_components_have_336_swizzles_in_two_spellings() {
         let text = super::swizzles(4);
-        assert_eq!(text.matches("vec<T, 2> g_").count() + text.matches("vec<T, 3> g_").count() + text.matches("vec<T, 4> g_").count(), 16 + 64 + 256);
+        assert_eq!(
+            text.matches("vec<T, 2> g_").count()
+                + text.matches("vec<T, 3> g_").count()
+                + text.matches("vec<T, 4> g_").count(),
+            16 + 64 + 256
+        );
         assert!(text.contains("p_wzyx") && text.contains(" rgba;") && !text.contains("p_xx("));
     }
 }

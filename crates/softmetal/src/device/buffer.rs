@@ -31,7 +31,11 @@ pub(crate) struct BufferInner {
 
 impl std::fmt::Debug for BufferInner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Buffer").field("length", &self.length).field("mode", &self.mode).field("label", &*self.label.lock()).finish_non_exhaustive()
+        f.debug_struct("Buffer")
+            .field("length", &self.length)
+            .field("mode", &self.mode)
+            .field("label", &*self.label.lock())
+            .finish_non_exhaustive()
     }
 }
 
@@ -51,16 +55,49 @@ impl Buffer {
         let body = length.div_ceil(PAGE) * PAGE;
         let map_length = body + 2 * red;
         // SAFETY: a fresh private mapping.
-        let map = unsafe { libc::mmap(std::ptr::null_mut(), map_length, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE, -1, 0) };
+        let map = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                map_length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
         if map == libc::MAP_FAILED {
-            return Err(Error::Invalid(format!("out of memory: a buffer of {length} bytes ({})", std::io::Error::last_os_error())));
+            return Err(Error::Invalid(format!(
+                "out of memory: a buffer of {length} bytes ({})",
+                std::io::Error::last_os_error()
+            )));
         }
         let pointer = map.cast::<u8>().wrapping_add(red);
-        Ok(Buffer::register(BufferInner { pointer, length, mode, label: Mutex::default(), map_length, shadow, _owner: None }))
+        Ok(Buffer::register(BufferInner {
+            pointer,
+            length,
+            mode,
+            label: Mutex::default(),
+            map_length,
+            shadow,
+            _owner: None,
+        }))
     }
 
-    pub(crate) fn wrap(pointer: *mut u8, length: usize, owner: Box<dyn std::any::Any + Send + Sync>, shadow: Option<Arc<Shadow>>) -> Buffer {
-        Buffer::register(BufferInner { pointer, length, mode: StorageMode::Shared, label: Mutex::default(), map_length: 0, shadow, _owner: Some(owner) })
+    pub(crate) fn wrap(
+        pointer: *mut u8,
+        length: usize,
+        owner: Box<dyn std::any::Any + Send + Sync>,
+        shadow: Option<Arc<Shadow>>,
+    ) -> Buffer {
+        Buffer::register(BufferInner {
+            pointer,
+            length,
+            mode: StorageMode::Shared,
+            label: Mutex::default(),
+            map_length: 0,
+            shadow,
+            _owner: Some(owner),
+        })
     }
 
     fn register(inner: BufferInner) -> Buffer {
@@ -129,14 +166,19 @@ impl Buffer {
 
     fn host_range(&self, offset: usize, length: usize) -> Result<()> {
         if self.0.mode == StorageMode::Private {
-            return Err(Error::Invalid("the host cannot reach a private buffer; copy with a blit encoder".into()));
+            return Err(Error::Invalid(
+                "the host cannot reach a private buffer; copy with a blit encoder".into(),
+            ));
         }
         self.range(offset, length)
     }
 
     pub(crate) fn range(&self, offset: usize, length: usize) -> Result<()> {
         if offset.checked_add(length).is_none_or(|end| end > self.0.length) {
-            return Err(Error::Invalid(format!("bytes {offset}..+{length} are outside the buffer of {} bytes", self.0.length)));
+            return Err(Error::Invalid(format!(
+                "bytes {offset}..+{length} are outside the buffer of {} bytes",
+                self.0.length
+            )));
         }
         Ok(())
     }

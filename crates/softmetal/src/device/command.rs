@@ -43,7 +43,10 @@ pub(crate) struct CommandInner {
 impl std::fmt::Debug for CommandInner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let s = self.state.lock();
-        f.debug_struct("CommandBuffer").field("status", &s.status).field("commands", &s.commands.len()).finish_non_exhaustive()
+        f.debug_struct("CommandBuffer")
+            .field("status", &s.status)
+            .field("commands", &s.commands.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -68,7 +71,11 @@ impl Held {
     pub fn get(&self) -> Result<Buffer> {
         match self {
             Held::Strong(b) => Ok(b.clone()),
-            Held::Weak(w) => w.upgrade().map(Buffer).ok_or_else(|| Error::Invalid("use after free: a command uses a buffer that was freed before the command ran".into())),
+            Held::Weak(w) => w.upgrade().map(Buffer).ok_or_else(|| {
+                Error::Invalid(
+                    "use after free: a command uses a buffer that was freed before the command ran".into(),
+                )
+            }),
         }
     }
 }
@@ -109,8 +116,21 @@ pub(crate) enum Command {
 
 impl CommandBuffer {
     pub(crate) fn new(device: Device, sender: Sender<Arc<CommandInner>>, retained: bool) -> CommandBuffer {
-        let state = State { commands: Vec::new(), status: Status::NotEnqueued, error: None, encode_error: None, handlers: Vec::new(), times: (0.0, 0.0), profiles: Vec::new() };
-        CommandBuffer { inner: Arc::new(CommandInner { state: Mutex::new(state), changed: Condvar::new() }), device, sender, retained }
+        let state = State {
+            commands: Vec::new(),
+            status: Status::NotEnqueued,
+            error: None,
+            encode_error: None,
+            handlers: Vec::new(),
+            times: (0.0, 0.0),
+            profiles: Vec::new(),
+        };
+        CommandBuffer {
+            inner: Arc::new(CommandInner { state: Mutex::new(state), changed: Condvar::new() }),
+            device,
+            sender,
+            retained,
+        }
     }
 
     pub(crate) fn hold(&self, b: &Buffer) -> Held {
@@ -173,7 +193,8 @@ impl CommandBuffer {
             return Err(e);
         }
         if self.sender.send(self.inner.clone()).is_err() {
-            let e = Error::Tool { step: "committing", message: "the queue's thread could not be started".into() };
+            let e =
+                Error::Tool { step: "committing", message: "the queue's thread could not be started".into() };
             self.inner.finish(Err(e.clone()), (0.0, 0.0), Vec::new());
             return Err(e);
         }

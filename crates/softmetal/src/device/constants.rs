@@ -48,7 +48,9 @@ impl ConstantValue {
             ConstantValue::ULong(_) => "ulong".into(),
             ConstantValue::Half(_) => "half".into(),
             ConstantValue::Float(_) => "float".into(),
-            ConstantValue::Vector(v) => format!("{}{}", v.first().map_or("?".into(), ConstantValue::type_name), v.len()),
+            ConstantValue::Vector(v) => {
+                format!("{}{}", v.first().map_or("?".into(), ConstantValue::type_name), v.len())
+            }
         }
     }
 
@@ -66,7 +68,11 @@ impl ConstantValue {
             ConstantValue::ULong(v) => format!("{v}ul"),
             ConstantValue::Half(v) => format!("__builtin_bit_cast(half, ushort({}))", v.to_bits()),
             ConstantValue::Float(v) => format!("__builtin_bit_cast(float, {}u)", v.to_bits()),
-            ConstantValue::Vector(v) => format!("{}({})", self.type_name(), v.iter().map(ConstantValue::text).collect::<Vec<_>>().join(", ")),
+            ConstantValue::Vector(v) => format!(
+                "{}({})",
+                self.type_name(),
+                v.iter().map(ConstantValue::text).collect::<Vec<_>>().join(", ")
+            ),
         }
     }
 }
@@ -110,7 +116,13 @@ impl FunctionConstants {
         for c in &unit.constants {
             let Some(v) = self.by_name.get(&c.name).or_else(|| self.by_index.get(&c.index)) else { continue };
             if !same_type(c, v) {
-                return Err(fail(format!("`{}` (index {}) has type `{}`, but the value given is `{}`", c.name, c.index, c.type_name, v.type_name())));
+                return Err(fail(format!(
+                    "`{}` (index {}) has type `{}`, but the value given is `{}`",
+                    c.name,
+                    c.index,
+                    c.type_name,
+                    v.type_name()
+                )));
             }
             out.insert(c.name.clone(), v.text());
         }

@@ -39,7 +39,16 @@ pub struct DeviceOptions {
 
 impl Default for DeviceOptions {
     fn default() -> Self {
-        DeviceOptions { family: Family::default(), simd_width: None, workers: None, check: None, profile: false, shuffle: None, time_limit: Duration::from_secs(120), cache_dir: None }
+        DeviceOptions {
+            family: Family::default(),
+            simd_width: None,
+            workers: None,
+            check: None,
+            profile: false,
+            shuffle: None,
+            time_limit: Duration::from_secs(120),
+            cache_dir: None,
+        }
     }
 }
 
@@ -70,7 +79,14 @@ impl Device {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let workers = options.workers.unwrap_or(cores).clamp(1, 64);
         let shadow = (options.check.is_some() || options.profile).then(|| Arc::new(Shadow::new()));
-        Ok(Device(Arc::new(DeviceInner { options, limits, compiler, pool: Pool::new(workers - 1), shadow, pipelines: Mutex::default() })))
+        Ok(Device(Arc::new(DeviceInner {
+            options,
+            limits,
+            compiler,
+            pool: Pool::new(workers - 1),
+            shadow,
+            pipelines: Mutex::default(),
+        })))
     }
 
     /// A name for logs.
@@ -122,7 +138,12 @@ impl Device {
     /// # Safety
     /// `pointer` is valid for reads and writes of `length` bytes until `owner` is dropped, and nobody else
     /// accesses it while a command buffer that uses it runs (except as Metal allows).
-    pub unsafe fn new_buffer_no_copy(&self, pointer: *mut u8, length: usize, owner: Box<dyn std::any::Any + Send + Sync>) -> Result<Buffer> {
+    pub unsafe fn new_buffer_no_copy(
+        &self,
+        pointer: *mut u8,
+        length: usize,
+        owner: Box<dyn std::any::Any + Send + Sync>,
+    ) -> Result<Buffer> {
         self.check_length(length)?;
         if pointer.is_null() {
             return Err(Error::Invalid("a no-copy buffer needs memory, and the pointer is null".into()));
@@ -132,7 +153,10 @@ impl Device {
 
     fn check_length(&self, length: usize) -> Result<()> {
         if length == 0 || length as u64 > self.0.limits.max_buffer_length {
-            return Err(Error::Invalid(format!("a buffer of {length} bytes: the length must be between 1 and {}", self.0.limits.max_buffer_length)));
+            return Err(Error::Invalid(format!(
+                "a buffer of {length} bytes: the length must be between 1 and {}",
+                self.0.limits.max_buffer_length
+            )));
         }
         Ok(())
     }

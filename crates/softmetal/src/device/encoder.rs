@@ -53,7 +53,13 @@ const SLOTS: usize = MAX_BUFFER_INDEX as usize + 1;
 impl<'a> ComputeEncoder<'a> {
     pub(crate) fn new(command: &'a CommandBuffer, kind: DispatchType) -> ComputeEncoder<'a> {
         command.push(Command::Barrier);
-        ComputeEncoder { command, kind, pipeline: None, bound: vec![None; SLOTS], group_lengths: vec![0; SLOTS] }
+        ComputeEncoder {
+            command,
+            kind,
+            pipeline: None,
+            bound: vec![None; SLOTS],
+            group_lengths: vec![0; SLOTS],
+        }
     }
 
     /// Sets the kernel.
@@ -65,7 +71,10 @@ impl<'a> ComputeEncoder<'a> {
     pub fn set_buffer(&mut self, index: u32, buffer: &Buffer, offset: usize) -> Result<()> {
         self.index(index)?;
         if offset > buffer.length() {
-            return Err(self.fail(format!("buffer {index}: offset {offset} is past the end of its {} bytes", buffer.length())));
+            return Err(self.fail(format!(
+                "buffer {index}: offset {offset} is past the end of its {} bytes",
+                buffer.length()
+            )));
         }
         self.bound[index as usize] = Some(Bound::Buffer(self.command.hold(buffer), offset));
         Ok(())
@@ -76,7 +85,8 @@ impl<'a> ComputeEncoder<'a> {
         self.index(index)?;
         let limit = self.command.device.limits().max_inline_bytes as usize;
         if bytes.len() > limit || bytes.is_empty() {
-            return Err(self.fail(format!("buffer {index}: {} inline bytes; there must be 1 to {limit}", bytes.len())));
+            return Err(self
+                .fail(format!("buffer {index}: {} inline bytes; there must be 1 to {limit}", bytes.len())));
         }
         let mut words = vec![0u64; bytes.len().div_ceil(16) * 2];
         bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
@@ -87,8 +97,10 @@ impl<'a> ComputeEncoder<'a> {
     /// Sets the length of dynamic threadgroup memory at an index; a multiple of 16 bytes, as Metal asks.
     pub fn set_threadgroup_memory_length(&mut self, index: u32, length: u32) -> Result<()> {
         self.index(index)?;
-        if length % 16 != 0 {
-            return Err(self.fail(format!("threadgroup memory {index}: {length} bytes is not a multiple of 16")));
+        if !length.is_multiple_of(16) {
+            return Err(
+                self.fail(format!("threadgroup memory {index}: {length} bytes is not a multiple of 16"))
+            );
         }
         self.group_lengths[index as usize] = length;
         Ok(())
@@ -107,8 +119,13 @@ impl<'a> ComputeEncoder<'a> {
     }
 
     /// Launches as many groups as three `uint` at `offset` of a buffer say when the command runs.
-    pub fn dispatch_threadgroups_indirect(&mut self, buffer: &Buffer, offset: usize, threads: impl Into<Size>) -> Result<()> {
-        if offset % 4 != 0 || buffer.range(offset, 12).is_err() {
+    pub fn dispatch_threadgroups_indirect(
+        &mut self,
+        buffer: &Buffer,
+        offset: usize,
+        threads: impl Into<Size>,
+    ) -> Result<()> {
+        if !offset.is_multiple_of(4) || buffer.range(offset, 12).is_err() {
             return Err(self.fail(format!("indirect arguments at offset {offset} need 12 bytes and an alignment of 4; the buffer has {} bytes", buffer.length())));
         }
         let held = self.command.hold(buffer);
@@ -125,7 +142,9 @@ impl<'a> ComputeEncoder<'a> {
 
     fn index(&self, index: u32) -> Result<()> {
         if index > MAX_BUFFER_INDEX {
-            return Err(self.fail(format!("index {index} is above {MAX_BUFFER_INDEX}, the highest that Metal has")));
+            return Err(
+                self.fail(format!("index {index} is above {MAX_BUFFER_INDEX}, the highest that Metal has"))
+            );
         }
         Ok(())
     }
@@ -136,11 +155,19 @@ impl<'a> ComputeEncoder<'a> {
     }
 
     fn dispatch(&mut self, grid: Grid, Size(x, y, z): Size) -> Result<()> {
-        let Some(pipeline) = self.pipeline.clone() else { return Err(self.fail("a dispatch needs a pipeline".into())) };
+        let Some(pipeline) = self.pipeline.clone() else {
+            return Err(self.fail("a dispatch needs a pipeline".into()));
+        };
         let threads = [x, y, z];
         self.check_sizes(&pipeline, &grid, threads)?;
         self.check_bindings(&pipeline)?;
-        self.command.push(Command::Dispatch(Box::new(Dispatch { pipeline, bound: self.bound.clone(), group_lengths: self.group_lengths.clone(), grid, threads })));
+        self.command.push(Command::Dispatch(Box::new(Dispatch {
+            pipeline,
+            bound: self.bound.clone(),
+            group_lengths: self.group_lengths.clone(),
+            grid,
+            threads,
+        })));
         if self.kind == DispatchType::Serial {
             self.command.push(Command::Barrier);
         }
@@ -151,7 +178,9 @@ impl<'a> ComputeEncoder<'a> {
         let count = threads.iter().map(|&n| u64::from(n)).product::<u64>();
         let max = p.max_total_threads_per_threadgroup();
         if count == 0 || count > u64::from(max) {
-            return Err(self.fail(format!("{count} threads per threadgroup {threads:?}; there must be 1 to {max}")));
+            return Err(
+                self.fail(format!("{count} threads per threadgroup {threads:?}; there must be 1 to {max}"))
+            );
         }
         if let Grid::Threads(g) = grid
             && g.iter().map(|&n| u128::from(n)).product::<u128>() > u128::from(u64::MAX)
@@ -159,10 +188,18 @@ impl<'a> ComputeEncoder<'a> {
             return Err(self.fail(format!("a grid of {g:?} threads is too large")));
         }
         let limit = self.command.device.limits().max_threadgroup_memory;
-        let dynamic: u32 = p.arguments().iter().filter(|a| a.binding.kind == BindingKind::Threadgroup && a.active).map(|a| self.group_lengths[a.binding.index as usize]).sum();
+        let dynamic: u32 = p
+            .arguments()
+            .iter()
+            .filter(|a| a.binding.kind == BindingKind::Threadgroup && a.active)
+            .map(|a| self.group_lengths[a.binding.index as usize])
+            .sum();
         let fixed = p.static_threadgroup_memory_length();
         if fixed + dynamic > limit {
-            return Err(self.fail(format!("{} bytes of threadgroup memory ({fixed} of variables, {dynamic} set); the limit is {limit}", fixed + dynamic)));
+            return Err(self.fail(format!(
+                "{} bytes of threadgroup memory ({fixed} of variables, {dynamic} set); the limit is {limit}",
+                fixed + dynamic
+            )));
         }
         Ok(())
     }
@@ -175,13 +212,18 @@ impl<'a> ComputeEncoder<'a> {
                 BindingKind::Buffer | BindingKind::Constant => match &self.bound[i as usize] {
                     None => return Err(self.fail(format!("buffer {i} (`{name}`) is not bound"))),
                     Some(Bound::Bytes(_, n)) if *n < a.type_size as usize => {
-                        return Err(self.fail(format!("buffer {i} (`{name}`): {n} bytes given, but `{}` has {}", a.binding.type_name, a.type_size)));
+                        return Err(self.fail(format!(
+                            "buffer {i} (`{name}`): {n} bytes given, but `{}` has {}",
+                            a.binding.type_name, a.type_size
+                        )));
                     }
                     Some(Bound::Buffer(b, offset)) => self.check_buffer(a, &b.get()?, *offset)?,
                     Some(Bound::Bytes(..)) => {}
                 },
                 BindingKind::Threadgroup if self.group_lengths[i as usize] == 0 => {
-                    return Err(self.fail(format!("threadgroup memory {i} (`{name}`) has no length; call set_threadgroup_memory_length")));
+                    return Err(self.fail(format!(
+                        "threadgroup memory {i} (`{name}`) has no length; call set_threadgroup_memory_length"
+                    )));
                 }
                 _ => {}
             }
@@ -193,10 +235,18 @@ impl<'a> ComputeEncoder<'a> {
         let (i, name) = (a.binding.index, &a.binding.name);
         let is_reference = a.binding.type_name.ends_with('&');
         if is_reference && b.length() - offset < a.type_size as usize {
-            return Err(self.fail(format!("buffer {i} (`{name}`): {} bytes after the offset, but `{}` has {}", b.length() - offset, a.binding.type_name, a.type_size)));
+            return Err(self.fail(format!(
+                "buffer {i} (`{name}`): {} bytes after the offset, but `{}` has {}",
+                b.length() - offset,
+                a.binding.type_name,
+                a.type_size
+            )));
         }
-        if a.type_align > 1 && (b.gpu_address() as usize + offset) % a.type_align as usize != 0 {
-            return Err(self.fail(format!("buffer {i} (`{name}`): offset {offset} is not a multiple of the alignment {} of `{}`", a.type_align, a.binding.type_name)));
+        if a.type_align > 1 && !(b.gpu_address() as usize + offset).is_multiple_of(a.type_align as usize) {
+            return Err(self.fail(format!(
+                "buffer {i} (`{name}`): offset {offset} is not a multiple of the alignment {} of `{}`",
+                a.type_align, a.binding.type_name
+            )));
         }
         Ok(())
     }
@@ -215,12 +265,26 @@ impl<'a> BlitEncoder<'a> {
     }
 
     /// Copies bytes between buffers; the ranges may lie in one buffer if they do not overlap.
-    pub fn copy(&mut self, from: &Buffer, from_offset: usize, to: &Buffer, to_offset: usize, length: usize) -> Result<()> {
-        from.range(from_offset, length).and_then(|()| to.range(to_offset, length)).map_err(|e| self.command.note(e))?;
-        if Arc::ptr_eq(&from.0, &to.0) && from_offset < to_offset + length && to_offset < from_offset + length {
+    pub fn copy(
+        &mut self,
+        from: &Buffer,
+        from_offset: usize,
+        to: &Buffer,
+        to_offset: usize,
+        length: usize,
+    ) -> Result<()> {
+        from.range(from_offset, length)
+            .and_then(|()| to.range(to_offset, length))
+            .map_err(|e| self.command.note(e))?;
+        if Arc::ptr_eq(&from.0, &to.0) && from_offset < to_offset + length && to_offset < from_offset + length
+        {
             return Err(self.command.note(Error::Invalid(format!("a copy of {length} bytes within one buffer overlaps itself (from {from_offset} to {to_offset})"))));
         }
-        self.command.push(Command::Copy { from: (self.command.hold(from), from_offset), to: (self.command.hold(to), to_offset), length });
+        self.command.push(Command::Copy {
+            from: (self.command.hold(from), from_offset),
+            to: (self.command.hold(to), to_offset),
+            length,
+        });
         self.command.push(Command::Barrier);
         Ok(())
     }

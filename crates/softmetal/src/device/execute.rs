@@ -55,7 +55,9 @@ impl Executor {
         let mut state = seed | 1;
         let mut start = 0;
         while start < order.len() {
-            let end = (start..order.len()).find(|&k| !matches!(commands[order[k]], Command::Dispatch(_))).unwrap_or(order.len());
+            let end = (start..order.len())
+                .find(|&k| !matches!(commands[order[k]], Command::Dispatch(_)))
+                .unwrap_or(order.len());
             for k in (start + 1..end).rev() {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 order.swap(k, start + (state >> 33) as usize % (k - start + 1));
@@ -72,7 +74,9 @@ impl Executor {
             Command::Copy { from, to, length } => {
                 let (a, b) = (from.0.get()?, to.0.get()?);
                 // SAFETY: the encoder checked both ranges and that they do not overlap.
-                unsafe { std::ptr::copy_nonoverlapping(a.0.pointer.add(from.1), b.0.pointer.add(to.1), *length) };
+                unsafe {
+                    std::ptr::copy_nonoverlapping(a.0.pointer.add(from.1), b.0.pointer.add(to.1), *length)
+                };
             }
             Command::Fill { to, length, value } => {
                 let b = to.0.get()?;
@@ -83,7 +87,11 @@ impl Executor {
             Command::Wait(e, v) => {
                 let limit = self.device.0.options.time_limit;
                 if !e.wait(*v, limit.max(Duration::from_secs(1))) {
-                    return Err(Error::Invalid(format!("waited {} s for an event to reach {v}; it is at {}", limit.as_secs_f64(), e.signaled_value())));
+                    return Err(Error::Invalid(format!(
+                        "waited {} s for an event to reach {v}; it is at {}",
+                        limit.as_secs_f64(),
+                        e.signaled_value()
+                    )));
                 }
                 self.new_section();
             }
@@ -108,26 +116,48 @@ impl Executor {
         template.simd_width = self.device.0.limits.simd_width;
         let total = template.groups_per_grid.iter().map(|&n| u64::from(n)).product::<u64>();
         if total > u64::from(u32::MAX) {
-            return Err(Error::Invalid(format!("kernel `{}`: {total} threadgroups are too many", d.pipeline.name())));
+            return Err(Error::Invalid(format!(
+                "kernel `{}`: {total} threadgroups are too many",
+                d.pipeline.name()
+            )));
         }
         let check = self.device.0.shadow.as_ref().map(|s| {
             let ranges = bound_ranges(d, &keep);
-            Arc::new(DispatchCheck::new(s.clone(), &d.pipeline, ranges, (self.section, total as u32), (options.check, options.profile), group_bytes(d)))
+            Arc::new(DispatchCheck::new(
+                s.clone(),
+                &d.pipeline,
+                ranges,
+                (self.section, total as u32),
+                (options.check, options.profile),
+                group_bytes(d),
+            ))
         });
         let seed = options.shuffle.map_or(0, |s| s.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
-        let job = Arc::new(Job::new(d.pipeline.0.module.entry, template, Instant::now() + options.time_limit, seed, check.clone()));
+        let job = Arc::new(Job::new(
+            d.pipeline.0.module.entry,
+            template,
+            Instant::now() + options.time_limit,
+            seed,
+            check.clone(),
+        ));
         let started = Instant::now();
         self.device.0.pool.run(&mut self.worker, &job);
         let elapsed = started.elapsed();
-        let reports = check.as_ref().map_or(Vec::new(), |c| c.take_reports(job.abort.load(std::sync::atomic::Ordering::Relaxed)));
+        let reports = check
+            .as_ref()
+            .map_or(Vec::new(), |c| c.take_reports(job.abort.load(std::sync::atomic::Ordering::Relaxed)));
         if !reports.is_empty() {
             return Err(Error::Check(reports));
         }
         let kernel = d.pipeline.name().to_string();
         match job.take_fault() {
-            Some(f) if f.is_timeout() => Err(Error::Timeout { kernel, seconds: options.time_limit.as_secs_f64() }),
+            Some(f) if f.is_timeout() => {
+                Err(Error::Timeout { kernel, seconds: options.time_limit.as_secs_f64() })
+            }
             Some(f) => Err(Error::Fault { kernel, what: f.text() }),
-            None if job.abort.load(std::sync::atomic::Ordering::Relaxed) => Err(Error::Timeout { kernel, seconds: options.time_limit.as_secs_f64() }),
+            None if job.abort.load(std::sync::atomic::Ordering::Relaxed) => {
+                Err(Error::Timeout { kernel, seconds: options.time_limit.as_secs_f64() })
+            }
             None => Ok(check.filter(|_| options.profile).map(|c| c.profile(&template, elapsed))),
         }
     }
@@ -149,7 +179,11 @@ impl Executor {
         }
         let mut at = d.pipeline.static_threadgroup_memory_length().div_ceil(16) * 16;
         for (i, &n) in d.group_lengths.iter().enumerate() {
-            if d.pipeline.arguments().iter().any(|a| a.binding.kind == BindingKind::Threadgroup && a.binding.index == i as u32) {
+            if d.pipeline
+                .arguments()
+                .iter()
+                .any(|a| a.binding.kind == BindingKind::Threadgroup && a.binding.index == i as u32)
+            {
                 g.group_offset[i] = at;
                 at += n;
             }
@@ -173,7 +207,13 @@ fn sizes(d: &Dispatch) -> Result<([u32; 3], [u32; 3])> {
     };
     let mut threads = [0; 3];
     for i in 0..3 {
-        threads[i] = groups[i].checked_mul(d.threads[i]).ok_or_else(|| Error::Invalid(format!("kernel `{}`: {groups:?} groups of {:?} threads overflow", d.pipeline.name(), d.threads)))?;
+        threads[i] = groups[i].checked_mul(d.threads[i]).ok_or_else(|| {
+            Error::Invalid(format!(
+                "kernel `{}`: {groups:?} groups of {:?} threads overflow",
+                d.pipeline.name(),
+                d.threads
+            ))
+        })?;
     }
     Ok((groups, threads))
 }
@@ -188,7 +228,10 @@ fn bound_ranges(d: &Dispatch, keep: &[Buffer]) -> Vec<BoundRange> {
     let mut out = Vec::new();
     let mut kept = keep.iter();
     for (i, b) in d.bound.iter().enumerate() {
-        let argument = d.pipeline.arguments().iter().find(|a| a.binding.index == i as u32 && matches!(a.binding.kind, BindingKind::Buffer | BindingKind::Constant));
+        let argument = d.pipeline.arguments().iter().find(|a| {
+            a.binding.index == i as u32
+                && matches!(a.binding.kind, BindingKind::Buffer | BindingKind::Constant)
+        });
         let (start, length, owned) = match b {
             None => continue,
             Some(Bound::Bytes(words, n)) => (words.as_ptr() as usize, *n, false),
@@ -198,7 +241,14 @@ fn bound_ranges(d: &Dispatch, keep: &[Buffer]) -> Vec<BoundRange> {
             },
         };
         let Some(a) = argument.filter(|a| a.active) else { continue };
-        out.push(BoundRange { index: i as u32, name: a.binding.name.clone(), start, length, owned, writable: a.binding.access == Access::ReadWrite });
+        out.push(BoundRange {
+            index: i as u32,
+            name: a.binding.name.clone(),
+            start,
+            length,
+            owned,
+            writable: a.binding.access == Access::ReadWrite,
+        });
     }
     out
 }

@@ -49,7 +49,9 @@ impl FromStr for Family {
             "apple8" => Ok(Family::Apple8),
             "apple9" => Ok(Family::Apple9),
             "apple10" => Ok(Family::Apple10),
-            _ => Err(Error::Invalid(format!("unknown GPU family `{s}`; known: mac2, apple7, apple8, apple9, apple10"))),
+            _ => Err(Error::Invalid(format!(
+                "unknown GPU family `{s}`; known: mac2, apple7, apple8, apple9, apple10"
+            ))),
         }
     }
 }
@@ -87,8 +89,16 @@ impl Limits {
         let simd_width = match (family, simd_width) {
             (_, None | Some(32)) => 32,
             (Family::Mac2, Some(64)) => 64,
-            (_, Some(w)) => return Err(Error::Invalid(format!("family {family} has no simdgroups of {w} lanes"))),
+            (_, Some(w)) => {
+                return Err(Error::Invalid(format!("family {family} has no simdgroups of {w} lanes")));
+            }
         };
-        Ok(Limits { simd_width, max_threads_per_threadgroup: 1024, max_threadgroup_memory: 32 << 10, max_buffer_length: 64 << 30, max_inline_bytes: 4096 })
+        Ok(Limits {
+            simd_width,
+            max_threads_per_threadgroup: 1024,
+            max_threadgroup_memory: 32 << 10,
+            max_buffer_length: 64 << 30,
+            max_inline_bytes: 4096,
+        })
     }
 }

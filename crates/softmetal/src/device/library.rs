@@ -32,7 +32,13 @@ pub struct CompileOptions {
 
 impl Default for CompileOptions {
     fn default() -> Self {
-        CompileOptions { defines: Vec::new(), include_dirs: Vec::new(), language_version: 310, fast_math: true, file_name: "program.metal".into() }
+        CompileOptions {
+            defines: Vec::new(),
+            include_dirs: Vec::new(),
+            language_version: 310,
+            fast_math: true,
+            file_name: "program.metal".into(),
+        }
     }
 }
 
@@ -51,12 +57,23 @@ pub(crate) struct LibraryInner {
 
 impl Library {
     pub(crate) fn new(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
-        let p = Preprocess { file_name: options.file_name.clone(), defines: options.defines.clone(), include_dirs: options.include_dirs.clone(), version: options.language_version };
+        let p = Preprocess {
+            file_name: options.file_name.clone(),
+            defines: options.defines.clone(),
+            include_dirs: options.include_dirs.clone(),
+            version: options.language_version,
+        };
         let text = device.0.compiler.preprocess(source, &p)?;
         let unit = Unit::new(&text)?;
         lint::check(&unit, options.language_version, (&options.file_name, source))?;
         let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);
-        Ok(Library(Arc::new(LibraryInner { unit, source: source.to_string(), options: options.clone(), identity, family: device.0.options.family })))
+        Ok(Library(Arc::new(LibraryInner {
+            unit,
+            source: source.to_string(),
+            options: options.clone(),
+            identity,
+            family: device.0.options.family,
+        })))
     }
 
     /// Names of all kernels, in source order.
@@ -73,13 +90,27 @@ impl Library {
     pub fn function_with_constants(&self, name: &str, constants: &FunctionConstants) -> Result<Function> {
         let unit = &self.0.unit;
         let Some(entry) = unit.entries.iter().position(|e| e.host_name == name) else {
-            return Err(Error::UnknownFunction { name: name.to_string(), available: self.shortened_names(name) });
+            return Err(Error::UnknownFunction {
+                name: name.to_string(),
+                available: self.shortened_names(name),
+            });
         };
-        lint::check_entry(unit, &unit.entries[entry], self.0.family, (&self.0.options.file_name, &self.0.source))?;
+        lint::check_entry(
+            unit,
+            &unit.entries[entry],
+            self.0.family,
+            (&self.0.options.file_name, &self.0.source),
+        )?;
         let values = constants.resolve(unit, name)?;
-        let missing: Vec<_> = required_constants(unit, &unit.entries[entry]).into_iter().filter(|c| !values.contains_key(c)).collect();
+        let missing: Vec<_> = required_constants(unit, &unit.entries[entry])
+            .into_iter()
+            .filter(|c| !values.contains_key(c))
+            .collect();
         if !missing.is_empty() {
-            return Err(Error::Constant { kernel: name.to_string(), message: format!("no value given for {}", missing.join(", ")) });
+            return Err(Error::Constant {
+                kernel: name.to_string(),
+                message: format!("no value given for {}", missing.join(", ")),
+            });
         }
         let bindings = unit.bindings(&unit.entries[entry])?;
         Ok(Function { library: self.clone(), entry, values, bindings })
@@ -89,7 +120,10 @@ impl Library {
     pub fn function_unspecialised(&self, name: &str) -> Result<Function> {
         let unit = &self.0.unit;
         let Some(entry) = unit.entries.iter().position(|e| e.host_name == name) else {
-            return Err(Error::UnknownFunction { name: name.to_string(), available: self.shortened_names(name) });
+            return Err(Error::UnknownFunction {
+                name: name.to_string(),
+                available: self.shortened_names(name),
+            });
         };
         let bindings = unit.bindings(&unit.entries[entry])?;
         Ok(Function { library: self.clone(), entry, values: ConstantValues::default(), bindings })
@@ -97,20 +131,34 @@ impl Library {
 
     /// Checks that kernels compile, all at once; one outcome per name. Function constants are zero.
     pub fn check_all(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
-        let entries: Vec<usize> = names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
+        let entries: Vec<usize> =
+            names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
         let main = (self.0.options.file_name.as_str(), self.0.source.as_str());
-        let lint = |i: usize| lint::check_entry(&self.0.unit, &self.0.unit.entries[i], self.0.family, main).err();
-        let bindings: Vec<Option<Error>> = entries.iter().map(|&i| self.0.unit.bindings(&self.0.unit.entries[i]).err().or_else(|| lint(i))).collect();
+        let lint =
+            |i: usize| lint::check_entry(&self.0.unit, &self.0.unit.entries[i], self.0.family, main).err();
+        let bindings: Vec<Option<Error>> = entries
+            .iter()
+            .map(|&i| self.0.unit.bindings(&self.0.unit.entries[i]).err().or_else(|| lint(i)))
+            .collect();
         if self.check_entries(device, &entries).is_ok() {
             return bindings;
         }
-        self.in_parallel(&entries, |i| self.check_entries(device, &[i]).err()).into_iter().zip(bindings).map(|(compiled, ours)| ours.or(compiled)).collect()
+        self.in_parallel(&entries, |i| self.check_entries(device, &[i]).err())
+            .into_iter()
+            .zip(bindings)
+            .map(|(compiled, ours)| ours.or(compiled))
+            .collect()
     }
 
     /// Makes machine code for each kernel; one outcome per name. Function constants are zero.
     pub fn compile_each(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
-        let entries: Vec<usize> = names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
-        self.in_parallel(&entries, |i| self.function_unspecialised(&self.0.unit.entries[i].host_name).and_then(|f| Pipeline::new(device, &f)).err())
+        let entries: Vec<usize> =
+            names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
+        self.in_parallel(&entries, |i| {
+            self.function_unspecialised(&self.0.unit.entries[i].host_name)
+                .and_then(|f| Pipeline::new(device, &f))
+                .err()
+        })
     }
 
     fn check_entries(&self, device: &Device, entries: &[usize]) -> Result<()> {
@@ -118,13 +166,19 @@ impl Library {
         device.0.compiler.check(&text, mode, (&self.0.options.file_name, &self.0.source))
     }
 
-    fn in_parallel(&self, entries: &[usize], work: impl Fn(usize) -> Option<Error> + Sync) -> Vec<Option<Error>> {
+    fn in_parallel(
+        &self,
+        entries: &[usize],
+        work: impl Fn(usize) -> Option<Error> + Sync,
+    ) -> Vec<Option<Error>> {
         let next = AtomicUsize::new(0);
         let out = parking_lot::Mutex::new(vec![None; entries.len()]);
         std::thread::scope(|s| {
             for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
                 s.spawn(|| {
-                    while let Some((k, &i)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|k| entries.get(k).map(|i| (k, i))) {
+                    while let Some((k, &i)) = Some(next.fetch_add(1, Ordering::Relaxed))
+                        .and_then(|k| entries.get(k).map(|i| (k, i)))
+                    {
                         let e = work(i);
                         out.lock()[k] = e;
                     }

@@ -44,7 +44,12 @@ pub(crate) fn generate(device: &Device, function: &Function) -> (String, Launch,
     let options = &device.0.options;
     let entry = &library.unit.entries[function.entry];
     let instrumented = options.check.is_some() || options.profile;
-    let mode = Mode { instrumented, counting: options.profile, fast_math: library.options.fast_math, simdgroup_matrix: options.family.has_simdgroup_matrix() };
+    let mode = Mode {
+        instrumented,
+        counting: options.profile,
+        fast_math: library.options.fast_math,
+        simdgroup_matrix: options.family.has_simdgroup_matrix(),
+    };
     let alone = instrumented || options.shuffle.is_some() || may_wait(&library.unit, entry);
     let launch = if alone { Launch::Lane } else { Launch::Group };
     let body = rewrite(&library.unit, Some(entry), &function.values, !instrumented);
@@ -58,7 +63,12 @@ pub(crate) fn generate(device: &Device, function: &Function) -> (String, Launch,
 /// C++ text that instantiates the given entry points without launch code.
 pub(crate) fn generate_check(device: &Device, library: &LibraryInner, entries: &[usize]) -> (String, Mode) {
     let options = &device.0.options;
-    let mode = Mode { instrumented: false, counting: false, fast_math: library.options.fast_math, simdgroup_matrix: options.family.has_simdgroup_matrix() };
+    let mode = Mode {
+        instrumented: false,
+        counting: false,
+        fast_math: library.options.fast_math,
+        simdgroup_matrix: options.family.has_simdgroup_matrix(),
+    };
     let only = if let [one] = entries { Some(&library.unit.entries[*one]) } else { None };
     let body = rewrite(&library.unit, only, &ConstantValues::default(), false);
     let names: Vec<_> = entries.iter().map(|&i| &library.unit.entries[i]).collect();
@@ -75,12 +85,24 @@ impl Pipeline {
             .bindings
             .iter()
             .zip(&module.arguments)
-            .map(|(b, a)| Argument { binding: b.clone(), type_size: a.size, type_align: a.align, active: a.active != 0 })
+            .map(|(b, a)| Argument {
+                binding: b.clone(),
+                type_size: a.size,
+                type_align: a.align,
+                active: a.active != 0,
+            })
             .collect();
         let limits = device.limits();
         let written = library.unit.max_threads(&library.unit.entries[function.entry]);
-        let max_threads = written.unwrap_or(limits.max_threads_per_threadgroup).min(limits.max_threads_per_threadgroup);
-        Ok(Pipeline(Arc::new(PipelineInner { name: function.name().to_string(), module, arguments, max_threads, simd_width: limits.simd_width })))
+        let max_threads =
+            written.unwrap_or(limits.max_threads_per_threadgroup).min(limits.max_threads_per_threadgroup);
+        Ok(Pipeline(Arc::new(PipelineInner {
+            name: function.name().to_string(),
+            module,
+            arguments,
+            max_threads,
+            simd_width: limits.simd_width,
+        })))
     }
 
     /// The kernel's host name.

@@ -3,6 +3,7 @@
 use super::abi::{ALL_LANES, Compute, Lane, SIMD_FENCE};
 use super::fault::FaultInfo;
 use super::fiber::stack_range;
+use super::group::SimdState;
 use super::worker::Worker;
 use crate::check::Verdict;
 use std::ffi::{c_char, c_void};
@@ -11,7 +12,14 @@ use std::ffi::{c_char, c_void};
 ///
 /// # Safety
 /// Called by compiled kernels with their own lane, on a stack of the lane's worker.
-pub unsafe extern "C" fn collective(lane: *mut Lane, slot: *mut c_void, compute: Compute, file: *const c_char, site: u32, kind: u32) {
+pub unsafe extern "C" fn collective(
+    lane: *mut Lane,
+    slot: *mut c_void,
+    compute: Compute,
+    file: *const c_char,
+    site: u32,
+    kind: u32,
+) {
     // SAFETY: the lane and its worker are alive while the kernel runs, and only this OS thread touches them.
     unsafe {
         let w = &mut *(*lane).worker;
@@ -19,7 +27,15 @@ pub unsafe extern "C" fn collective(lane: *mut Lane, slot: *mut c_void, compute:
         let (bit, s) = ((*lane).lane, (*lane).simd);
         let state = &mut w.simds[s as usize];
         let b = bit as usize;
-        (state.slots[b], state.compute[b], state.site[b], state.file[b], state.kind[b]) = (slot, compute, site, file, kind);
+        (state.slots[b], state.compute[b], state.site[b], state.file[b], state.kind[b]) =
+            (slot, compute, site, file, kind);
+        // One comparison per arrival, with a lane that waits already, spares a search when all are the same.
+        let other = 63 - (state.in_collective | 1).leading_zeros() as usize;
+        state.uniform = state.in_collective == 0
+            || state.uniform
+                && state.site[other] == site
+                && state.file[other] == file
+                && same_code(state.compute[other], compute);
         state.in_collective |= 1 << bit;
         (*lane).in_step = u32::from(kind == ALL_LANES || kind == SIMD_FENCE);
         w.wait();
@@ -51,7 +67,13 @@ pub unsafe extern "C" fn barrier(lane: *mut Lane, flags: u32, file: *const c_cha
 ///
 /// # Safety
 /// As for [`collective`].
-pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, kind: u32, pc: *const c_void) {
+pub unsafe extern "C" fn access(
+    lane: *mut Lane,
+    address: *const u8,
+    size: u64,
+    kind: u32,
+    pc: *const c_void,
+) {
     let (address, pc, size) = (address as usize, pc as usize, size as usize);
     // Variables of the thread itself.
     if stack_range((&raw const size) as usize).contains(&address) {
@@ -68,7 +90,8 @@ pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, 
         // The launch code reads the lane, its group and the table of calls.
         let own = address.wrapping_sub(w.lanes.as_ptr() as usize) < size_of_val(w.lanes.as_slice())
             || address.wrapping_sub((&raw const *w) as usize) < size_of::<Worker>()
-            || address.wrapping_sub((&raw const super::abi::RUNTIME) as usize) < size_of::<super::abi::Runtime>();
+            || address.wrapping_sub((&raw const super::abi::RUNTIME) as usize)
+                < size_of::<super::abi::Runtime>();
         if let Some(check) = &mut w.check {
             let mut verdict = check.access(&*lane, epochs, address, size, kind, pc);
             if verdict == Verdict::Unknown {
@@ -104,12 +127,9 @@ impl Worker {
     pub fn release_collective(&mut self, s: u32) {
         let state = &mut self.simds[s as usize];
         let waiting = state.in_collective;
-        let lowest = bits(waiting).map(|b| state.site[b]).min().unwrap_or(0);
-        let first = bits(waiting).find(|&b| state.site[b] == lowest).unwrap_or(0);
-        let (compute, file) = (state.compute[first], state.file[first]);
-        let address = |c: Compute| c.map_or(0, |f| f as usize);
-        let same = |b: usize| state.site[b] == lowest && state.file[b] == file && address(state.compute[b]) == address(compute);
-        let active = bits(waiting).filter(|&b| same(b)).fold(0u64, |m, b| m | 1 << b);
+        let (first, active) =
+            if state.uniform { (waiting.trailing_zeros() as usize, waiting) } else { lowest_site(state) };
+        let compute = state.compute[first];
         let undefined = match compute {
             // SAFETY: the slots of active lanes point to their own suspended frames, of the type that this function expects.
             Some(f) => unsafe { f(state.slots.as_mut_ptr(), active) },
@@ -121,6 +141,7 @@ impl Worker {
             state.epoch += 1;
         }
         state.in_collective &= !active;
+        state.uniform = false;
         state.ready |= active;
         if let Some(check) = &mut self.check {
             check.collective(&self.group, &self.simds[s as usize], s, (active, undefined), first);
@@ -139,6 +160,23 @@ impl Worker {
         self.epoch += 1;
         self.simd = 0;
     }
+}
+
+fn same_code(a: Compute, b: Compute) -> bool {
+    a.map_or(0, |f| f as usize) == b.map_or(0, |f| f as usize)
+}
+
+/// Of lanes that wait in different collectives: those at the lowest place in the source, and the first of them.
+fn lowest_site(state: &SimdState) -> (usize, u64) {
+    let waiting = state.in_collective;
+    let lowest = bits(waiting).map(|b| state.site[b]).min().unwrap_or(0);
+    let first = bits(waiting).find(|&b| state.site[b] == lowest).unwrap_or(0);
+    let same = |b: usize| {
+        state.site[b] == lowest
+            && state.file[b] == state.file[first]
+            && same_code(state.compute[b], state.compute[first])
+    };
+    (first, bits(waiting).filter(|&b| same(b)).fold(0, |m, b| m | 1 << b))
 }
 
 /// The set bits of a mask, lowest first.

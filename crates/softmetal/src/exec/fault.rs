@@ -43,7 +43,10 @@ impl FaultInfo {
             _ if self.overflow => "stack overflow (thread variables are too large)".to_string(),
             _ => format!("invalid or misaligned access near address {:#x}", self.address),
         };
-        format!("{what}, in thread {:?} of threadgroup {:?}; run with the checker on to see the source line", self.thread.0, self.thread.1)
+        format!(
+            "{what}, in thread {:?} of threadgroup {:?}; run with the checker on to see the source line",
+            self.thread.0, self.thread.1
+        )
     }
 }
 
@@ -59,7 +62,14 @@ pub fn prepare_thread() {
     const SIZE: usize = 64 << 10;
     // SAFETY: the mapping lives as long as the thread; workers are few, so it is not given back.
     unsafe {
-        let p = libc::mmap(std::ptr::null_mut(), SIZE, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0);
+        let p = libc::mmap(
+            std::ptr::null_mut(),
+            SIZE,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANON,
+            -1,
+            0,
+        );
         if p != libc::MAP_FAILED {
             let stack = libc::stack_t { ss_sp: p, ss_flags: 0, ss_size: SIZE };
             libc::sigaltstack(&stack, std::ptr::null_mut());
@@ -95,9 +105,16 @@ extern "C" fn handler(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
                 return;
             }
             let address = if signal == WAKE { 0 } else { (*info).si_addr() as usize };
-            let overflow = (&(*w).fibers).get((*w).fiber as usize).is_some_and(|f| f.guards(address));
+            let fibers: &Vec<super::fiber::Fiber> = &(*w).fibers;
+            let overflow = fibers.get((*w).fiber as usize).is_some_and(|f| f.guards(address));
             let lane = &(&(*w).lanes)[(*w).lane as usize];
-            (*w).fault = Some(FaultInfo { signal, address, thread: (lane.position, (*w).group.group_position), overflow, message: None });
+            (*w).fault = Some(FaultInfo {
+                signal,
+                address,
+                thread: (lane.position, (*w).group.group_position),
+                overflow,
+                message: None,
+            });
             (*w).in_kernel.set(false);
             redirect(context, (*w).main_sp as usize, resume as *const () as usize);
             return;

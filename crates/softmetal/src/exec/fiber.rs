@@ -25,9 +25,21 @@ impl Fiber {
     pub fn new(number: usize, entry: extern "C" fn() -> !) -> Result<Fiber> {
         let map_len = STACK_SIZE * 2;
         // SAFETY: a fresh private mapping.
-        let map = unsafe { libc::mmap(std::ptr::null_mut(), map_len, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE, -1, 0) };
+        let map = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                map_len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
         if map == libc::MAP_FAILED {
-            return Err(Error::Tool { step: "mapping a stack", message: std::io::Error::last_os_error().to_string() });
+            return Err(Error::Tool {
+                step: "mapping a stack",
+                message: std::io::Error::last_os_error().to_string(),
+            });
         }
         let map = map.cast::<u8>();
         let base = map.wrapping_add(map.align_offset(STACK_SIZE));
@@ -116,7 +128,20 @@ unsafe fn prepare(top: *mut usize, entry: usize) -> *mut u8 {
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch(from: *mut *mut u8, to: *mut u8) {
     naked_asm!(
-        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "mov [rdi], rsp", "mov rsp, rsi", "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi], rsp",
+        "mov rsp, rsi",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
         "ret",
     )
 }
@@ -149,10 +174,32 @@ unsafe fn prepare(top: *mut usize, entry: usize) -> *mut u8 {
 #[unsafe(naked)]
 pub unsafe extern "C" fn switch(from: *mut *mut u8, to: *mut u8) {
     naked_asm!(
-        "sub sp, sp, #160", "stp x19, x20, [sp]", "stp x21, x22, [sp, #16]", "stp x23, x24, [sp, #32]", "stp x25, x26, [sp, #48]", "stp x27, x28, [sp, #64]",
-        "stp x29, x30, [sp, #80]", "stp d8, d9, [sp, #96]", "stp d10, d11, [sp, #112]", "stp d12, d13, [sp, #128]", "stp d14, d15, [sp, #144]", "mov x9, sp", "str x9, [x0]",
-        "mov sp, x1", "ldp x19, x20, [sp]", "ldp x21, x22, [sp, #16]", "ldp x23, x24, [sp, #32]", "ldp x25, x26, [sp, #48]", "ldp x27, x28, [sp, #64]", "ldp x29, x30, [sp, #80]",
-        "ldp d8, d9, [sp, #96]", "ldp d10, d11, [sp, #112]", "ldp d12, d13, [sp, #128]", "ldp d14, d15, [sp, #144]", "add sp, sp, #160", "ret",
+        "sub sp, sp, #160",
+        "stp x19, x20, [sp]",
+        "stp x21, x22, [sp, #16]",
+        "stp x23, x24, [sp, #32]",
+        "stp x25, x26, [sp, #48]",
+        "stp x27, x28, [sp, #64]",
+        "stp x29, x30, [sp, #80]",
+        "stp d8, d9, [sp, #96]",
+        "stp d10, d11, [sp, #112]",
+        "stp d12, d13, [sp, #128]",
+        "stp d14, d15, [sp, #144]",
+        "mov x9, sp",
+        "str x9, [x0]",
+        "mov sp, x1",
+        "ldp x19, x20, [sp]",
+        "ldp x21, x22, [sp, #16]",
+        "ldp x23, x24, [sp, #32]",
+        "ldp x25, x26, [sp, #48]",
+        "ldp x27, x28, [sp, #64]",
+        "ldp x29, x30, [sp, #80]",
+        "ldp d8, d9, [sp, #96]",
+        "ldp d10, d11, [sp, #112]",
+        "ldp d12, d13, [sp, #128]",
+        "ldp d14, d15, [sp, #144]",
+        "add sp, sp, #160",
+        "ret",
     )
 }
 
@@ -161,7 +208,17 @@ pub unsafe extern "C" fn switch(from: *mut *mut u8, to: *mut u8) {
 #[unsafe(naked)]
 pub unsafe extern "C" fn resume() {
     naked_asm!(
-        "ldp x19, x20, [sp]", "ldp x21, x22, [sp, #16]", "ldp x23, x24, [sp, #32]", "ldp x25, x26, [sp, #48]", "ldp x27, x28, [sp, #64]", "ldp x29, x30, [sp, #80]",
-        "ldp d8, d9, [sp, #96]", "ldp d10, d11, [sp, #112]", "ldp d12, d13, [sp, #128]", "ldp d14, d15, [sp, #144]", "add sp, sp, #160", "ret",
+        "ldp x19, x20, [sp]",
+        "ldp x21, x22, [sp, #16]",
+        "ldp x23, x24, [sp, #32]",
+        "ldp x25, x26, [sp, #48]",
+        "ldp x27, x28, [sp, #64]",
+        "ldp x29, x30, [sp, #80]",
+        "ldp d8, d9, [sp, #96]",
+        "ldp d10, d11, [sp, #112]",
+        "ldp d12, d13, [sp, #128]",
+        "ldp d14, d15, [sp, #144]",
+        "add sp, sp, #160",
+        "ret",
     )
 }

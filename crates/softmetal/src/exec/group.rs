@@ -16,6 +16,8 @@ pub struct SimdState {
     pub ready: u64,
     /// Waiting in a collective.
     pub in_collective: u64,
+    /// Whether all lanes that wait in a collective wait in the same one.
+    pub uniform: bool,
     /// Waiting at a threadgroup barrier.
     pub at_barrier: u64,
     /// Ended.
@@ -40,6 +42,7 @@ impl SimdState {
             unstarted: mask(lanes),
             ready: 0,
             in_collective: 0,
+            uniform: true,
             at_barrier: 0,
             done: 0,
             slots: [std::ptr::null_mut(); 64],
@@ -187,7 +190,9 @@ impl Worker {
         })
     }
 
-    /// Suspends the running lane and runs others until it may go on.
+    /// Suspends the running lane and runs others until it may go on. Inlined with what it calls: every frame on a
+    /// suspended stack is a cache line to bring back.
+    #[inline(always)]
     pub fn wait(&mut self) {
         let me = self.fiber;
         let lane = self.lane;
@@ -206,6 +211,7 @@ impl Worker {
         }
     }
 
+    #[inline(always)]
     fn switch_to_lane(&mut self, me: u32, lane: u32) {
         let to = self.fiber_of[lane as usize];
         self.lane = lane;

@@ -36,14 +36,35 @@ pub struct Job {
 
 impl Job {
     /// A job over `template.groups_per_grid`.
-    pub fn new(entry: EntryPoint, template: GroupInfo, deadline: Instant, seed: u64, check: Option<Arc<DispatchCheck>>) -> Job {
+    pub fn new(
+        entry: EntryPoint,
+        template: GroupInfo,
+        deadline: Instant,
+        seed: u64,
+        check: Option<Arc<DispatchCheck>>,
+    ) -> Job {
         let total = template.groups_per_grid.iter().map(|&n| n as usize).product::<usize>();
         let per_chunk = match entry {
-            EntryPoint::Group(_) => (4096 / template.nominal_threads.iter().product::<u32>().max(1) as usize).max(1),
+            EntryPoint::Group(_) => {
+                (4096 / template.nominal_threads.iter().product::<u32>().max(1) as usize).max(1)
+            }
             EntryPoint::Lane(_) => 1,
         };
         let chunk = per_chunk.max(total / 256);
-        Job { entry, template, total, abort: AtomicBool::new(false), deadline, seed, check, next: AtomicUsize::new(0), chunk, fault: Mutex::new(None), running: Mutex::new(Vec::new()), idle: Condvar::new() }
+        Job {
+            entry,
+            template,
+            total,
+            abort: AtomicBool::new(false),
+            deadline,
+            seed,
+            check,
+            next: AtomicUsize::new(0),
+            chunk,
+            fault: Mutex::new(None),
+            running: Mutex::new(Vec::new()),
+            idle: Condvar::new(),
+        }
     }
 
     /// Whether more than one worker is worth waking.
@@ -62,7 +83,8 @@ impl Job {
         let i = self.shuffled(i);
         g.group_position = [(i % nx) as u32, (i / nx % ny) as u32, (i / (nx * ny)) as u32];
         for d in 0..3 {
-            let left = self.template.threads_per_grid[d] - g.group_position[d] * self.template.nominal_threads[d];
+            let left =
+                self.template.threads_per_grid[d] - g.group_position[d] * self.template.nominal_threads[d];
             g.threads_per_group[d] = left.min(self.template.nominal_threads[d]);
         }
         g.thread_count = g.threads_per_group.iter().product();
@@ -88,7 +110,8 @@ impl Job {
         w.job = self;
         w.group = self.template;
         w.group.group_memory = w.group_memory();
-        w.check = self.check.as_ref().map(|c| Box::new(GroupCheck::new(c.clone(), w.group.group_memory as usize)));
+        w.check =
+            self.check.as_ref().map(|c| Box::new(GroupCheck::new(c.clone(), w.group.group_memory as usize)));
         while !self.abort.load(Ordering::Relaxed) {
             let from = self.next.fetch_add(self.chunk, Ordering::Relaxed);
             if from >= self.total {
@@ -136,7 +159,11 @@ impl Job {
                 break;
             }
             self.place_group(&mut w.group, i);
-            w.shuffle = if self.seed == 0 { 0 } else { (self.seed ^ (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1 };
+            w.shuffle = if self.seed == 0 {
+                0
+            } else {
+                (self.seed ^ (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
+            };
             if self.seed != 0 {
                 // Stale values of an earlier group would hide a read of memory that nobody wrote.
                 // SAFETY: the worker's own memory, which no kernel uses now.

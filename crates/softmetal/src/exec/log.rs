@@ -7,7 +7,13 @@ use std::ffi::{CStr, c_char};
 ///
 /// # Safety
 /// Called by compiled kernels: `values` and `kinds` have `count` elements, and strings end with a zero.
-pub unsafe extern "C" fn log(lane: *mut Lane, format: *const c_char, values: *const u64, kinds: *const u8, count: u32) {
+pub unsafe extern "C" fn log(
+    lane: *mut Lane,
+    format: *const c_char,
+    values: *const u64,
+    kinds: *const u8,
+    count: u32,
+) {
     // SAFETY: the caller's contract.
     unsafe {
         let w = &mut *(*lane).worker;
@@ -51,7 +57,9 @@ pub fn formatted(format: &str, args: &[Value]) -> String {
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
         let spec = &rest[at + 1..];
-        let Some(end) = spec.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'l' | 'h' | 'z') || c == '%') else {
+        let Some(end) =
+            spec.find(|c: char| c.is_ascii_alphabetic() && !matches!(c, 'l' | 'h' | 'z') || c == '%')
+        else {
             out.push_str(&rest[at..]);
             return out;
         };
@@ -71,8 +79,15 @@ pub fn formatted(format: &str, args: &[Value]) -> String {
 }
 
 fn one(conversion: u8, flags: &str, v: &Value) -> String {
-    let precision = flags.split_once('.').and_then(|(_, p)| p.trim_end_matches(['l', 'h', 'z']).parse::<usize>().ok());
-    let width = flags.split('.').next().unwrap_or("").trim_matches(|c: char| !c.is_ascii_digit()).parse::<usize>().unwrap_or(0);
+    let precision =
+        flags.split_once('.').and_then(|(_, p)| p.trim_end_matches(['l', 'h', 'z']).parse::<usize>().ok());
+    let width = flags
+        .split('.')
+        .next()
+        .unwrap_or("")
+        .trim_matches(|c: char| !c.is_ascii_digit())
+        .parse::<usize>()
+        .unwrap_or(0);
     let body = match (conversion, v) {
         (b'x', Value::Signed(i)) => format!("{i:x}"),
         (b'x', Value::Unsigned(u)) => format!("{u:x}"),

@@ -33,7 +33,10 @@ fn parameters(lint: &mut Lint<'_>, item: &Item) {
         }
         for a in p.attributes.iter().filter(|a| a.name == "buffer" || a.name == "threadgroup") {
             if integer(&a.argument).is_some_and(|i| i > MAX_BUFFER_INDEX) {
-                lint.at(a.token, format!("index {} is above {MAX_BUFFER_INDEX}, the highest that Metal has", a.argument));
+                lint.at(
+                    a.token,
+                    format!("index {} is above {MAX_BUFFER_INDEX}, the highest that Metal has", a.argument),
+                );
             }
         }
     }
@@ -52,7 +55,10 @@ fn locals(lint: &mut Lint<'_>, item: &Item) {
             continue;
         }
         let ty = if lx.is(i, "const") { i + 1 } else { i };
-        let indirect = matches!(lx.str(ty + 1), "*" | "&") && is_builtin(lx.str(ty)) && lx.is_ident(ty + 2) && matches!(lx.str(ty + 3), "=" | ";" | "," | "[");
+        let indirect = matches!(lx.str(ty + 1), "*" | "&")
+            && is_builtin(lx.str(ty))
+            && lx.is_ident(ty + 2)
+            && matches!(lx.str(ty + 3), "=" | ";" | "," | "[");
         if indirect && space_of(lx.str(ty + 2)).is_none() {
             lint.at(i, format!("the variable `{}` points to memory of no address space; write device, constant, threadgroup or thread", lx.str(ty + 2)));
         }
@@ -97,7 +103,12 @@ fn program_variable(lint: &mut Lint<'_>, item: &Item) {
     let lx = &unit.lx;
     let end = (item.start..item.end).find(|&k| matches!(lx.str(k), "=" | ";" | "{")).unwrap_or(item.end);
     let has = |w: &str| (item.start..end).any(|k| lx.is(k, w));
-    if item.name.is_empty() || has("extern") || has("constant") || has("constexpr") || item.end - item.start < 3 {
+    if item.name.is_empty()
+        || has("extern")
+        || has("constant")
+        || has("constexpr")
+        || item.end - item.start < 3
+    {
         return;
     }
     if !attributes(lx, item.start, item.end).is_empty() && has("const") {
@@ -106,7 +117,13 @@ fn program_variable(lint: &mut Lint<'_>, item: &Item) {
     if has("threadgroup") {
         lint.at(item.start, "a threadgroup variable can be declared in a kernel only");
     } else {
-        lint.at(item.start, format!("the program-scope variable `{}` must be in constant memory: write `constant`", item.name));
+        lint.at(
+            item.start,
+            format!(
+                "the program-scope variable `{}` must be in constant memory: write `constant`",
+                item.name
+            ),
+        );
     }
 }
 
@@ -114,12 +131,19 @@ fn program_variable(lint: &mut Lint<'_>, item: &Item) {
 fn member(lint: &mut Lint<'_>, item: &Item) {
     let unit = lint.unit;
     let lx = &unit.lx;
-    let end = (item.start..item.end).find(|&k| matches!(lx.str(k), "=" | ";" | "{" | "(")).unwrap_or(item.end);
+    let end =
+        (item.start..item.end).find(|&k| matches!(lx.str(k), "=" | ";" | "{" | "(")).unwrap_or(item.end);
     let indirect = (item.start..end).any(|k| lx.is(k, "*"));
     let spaced = (item.start..end).any(|k| space_of(lx.str(k)).is_some());
     let first = if lx.is(item.start, "const") { item.start + 1 } else { item.start };
     if indirect && !spaced && is_builtin(lx.str(first)) {
-        lint.at(item.start, format!("the pointer member `{}` needs an address space: device, constant, threadgroup or thread", item.name));
+        lint.at(
+            item.start,
+            format!(
+                "the pointer member `{}` needs an address space: device, constant, threadgroup or thread",
+                item.name
+            ),
+        );
     }
 }
 
@@ -127,6 +151,25 @@ fn is_builtin(word: &str) -> bool {
     let base = word.trim_start_matches("packed_").trim_end_matches(|c: char| c.is_ascii_digit() || c == 'x');
     matches!(
         base,
-        "void" | "bool" | "char" | "uchar" | "short" | "ushort" | "int" | "uint" | "long" | "ulong" | "half" | "bfloat" | "float" | "int8_t" | "uint8_t" | "int16_t" | "uint16_t" | "int32_t" | "uint32_t" | "size_t"
+        "void"
+            | "bool"
+            | "char"
+            | "uchar"
+            | "short"
+            | "ushort"
+            | "int"
+            | "uint"
+            | "long"
+            | "ulong"
+            | "half"
+            | "bfloat"
+            | "float"
+            | "int8_t"
+            | "uint8_t"
+            | "int16_t"
+            | "uint16_t"
+            | "int32_t"
+            | "uint32_t"
+            | "size_t"
     )
 }

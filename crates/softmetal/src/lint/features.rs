@@ -34,7 +34,16 @@ pub fn check_version(lint: &mut Lint<'_>, version: u32) {
         if lx.is_ident(i)
             && let Some((name, needed)) = VERSIONS.iter().find(|(n, v)| *v > version && *n == lx.str(i))
         {
-            lint.at(i, format!("`{name}` needs Metal {}.{}, and the language version is {}.{}", needed / 100, needed / 10 % 10, version / 100, version / 10 % 10));
+            lint.at(
+                i,
+                format!(
+                    "`{name}` needs Metal {}.{}, and the language version is {}.{}",
+                    needed / 100,
+                    needed / 10 % 10,
+                    version / 100,
+                    version / 10 % 10
+                ),
+            );
         }
     }
 }
@@ -47,13 +56,25 @@ pub fn check_family(lint: &mut Lint<'_>, entry: &Entry, family: Family) {
         let item = &unit.items[i];
         for k in item.start..item.end {
             let word = lx.str(k);
-            let matrix = ["simdgroup_matrix", "simdgroup_float8x8", "simdgroup_half8x8", "simdgroup_bfloat8x8", "simdgroup_multiply_accumulate"].contains(&word);
+            let matrix = [
+                "simdgroup_matrix",
+                "simdgroup_float8x8",
+                "simdgroup_half8x8",
+                "simdgroup_bfloat8x8",
+                "simdgroup_multiply_accumulate",
+            ]
+            .contains(&word);
             if matrix && !family.has_simdgroup_matrix() {
                 lint.at(k, format!("GPU family {family} has no simdgroup matrices (`{word}`)"));
             } else if word.starts_with("bfloat") && !family.has_bfloat() {
                 lint.at(k, format!("GPU family {family} has no `bfloat`"));
             } else if word == "atomic_ulong" && !family.has_atomic64() {
-                lint.at(k, format!("GPU family {family} has no 64-bit atomics (`{word}`); apple8 and newer have them"));
+                lint.at(
+                    k,
+                    format!(
+                        "GPU family {family} has no 64-bit atomics (`{word}`); apple8 and newer have them"
+                    ),
+                );
             }
         }
     }

@@ -15,7 +15,11 @@ pub fn check(lint: &mut Lint<'_>) {
             by_name.entry(&item.name).or_default().push(i);
         }
     }
-    let unique: FxHashMap<&str, usize> = by_name.into_iter().filter(|(_, v)| v.len() == 1 && !unit.items[v[0]].is_template() && !unit.items[v[0]].in_type).map(|(n, v)| (n, v[0])).collect();
+    let unique: FxHashMap<&str, usize> = by_name
+        .into_iter()
+        .filter(|(_, v)| v.len() == 1 && !unit.items[v[0]].is_template() && !unit.items[v[0]].in_type)
+        .map(|(n, v)| (n, v[0]))
+        .collect();
     let mut calls: FxHashMap<usize, Vec<(usize, usize)>> = FxHashMap::default();
     for &i in unique.values() {
         let body = unit.items[i].body;

@@ -27,7 +27,14 @@ pub struct Chip {
     pub derived: bool,
 }
 
-const fn row(name: &'static str, family: &'static str, cores: u32, bandwidth: f64, rate: f64, derived: bool) -> Chip {
+const fn row(
+    name: &'static str,
+    family: &'static str,
+    cores: u32,
+    bandwidth: f64,
+    rate: f64,
+    derived: bool,
+) -> Chip {
     Chip { name, family, cores, bandwidth, f32_rate: rate, f16_rate: rate, derived }
 }
 

@@ -41,7 +41,8 @@ impl Roofline {
         let bytes = (c.device_bytes_read + c.device_bytes_written) as f64;
         let work = flops(c) as f64;
         let seconds_memory = bytes / (chip.bandwidth * 1e9);
-        let seconds_compute = (c.flops_f32 + c.matrix_products * 1024) as f64 / (chip.f32_rate * 1e9) + c.flops_f16 as f64 / (chip.f16_rate * 1e9);
+        let seconds_compute = (c.flops_f32 + c.matrix_products * 1024) as f64 / (chip.f32_rate * 1e9)
+            + c.flops_f16 as f64 / (chip.f16_rate * 1e9);
         let bound = if seconds_memory >= seconds_compute { Bound::Memory } else { Bound::Compute };
         let intensity = if bytes > 0.0 { work / bytes } else { f64::INFINITY };
         let lines = c.transactions as f64 * LINE as f64;
@@ -66,13 +67,44 @@ pub fn text(chip: &Chip, p: &DispatchProfile) -> String {
     let c = &p.counters;
     let r = Roofline::new(chip, c);
     let mut s = String::new();
-    let _ = writeln!(s, "kernel {}: {} threads in {} threadgroups of {:?}", p.kernel, c.threads, c.threadgroups, p.threads_per_threadgroup);
-    let _ = writeln!(s, "  device memory       {} B read, {} B written, {} transactions by {} instructions ({:.0} % coalesced)", c.device_bytes_read, c.device_bytes_written, c.transactions, c.memory_instructions, r.coalescing * 100.0);
-    let _ = writeln!(s, "  threadgroup memory  {} B per group; {} B read, {} B written", p.threadgroup_memory, c.threadgroup_bytes_read, c.threadgroup_bytes_written);
-    let _ = writeln!(s, "  arithmetic          {} flop in float, {} in half, {} matrix products of 1024", c.flops_f32, c.flops_f16, c.matrix_products);
-    let _ = writeln!(s, "  synchronisation     {} barriers, {} simd barriers, {} simd operations ({} divergent), {} atomics", c.barriers, c.simd_barriers, c.simd_operations, c.divergent_simd_operations, c.atomics);
+    let _ = writeln!(
+        s,
+        "kernel {}: {} threads in {} threadgroups of {:?}",
+        p.kernel, c.threads, c.threadgroups, p.threads_per_threadgroup
+    );
+    let _ = writeln!(
+        s,
+        "  device memory       {} B read, {} B written, {} transactions by {} instructions ({:.0} % coalesced)",
+        c.device_bytes_read,
+        c.device_bytes_written,
+        c.transactions,
+        c.memory_instructions,
+        r.coalescing * 100.0
+    );
+    let _ = writeln!(
+        s,
+        "  threadgroup memory  {} B per group; {} B read, {} B written",
+        p.threadgroup_memory, c.threadgroup_bytes_read, c.threadgroup_bytes_written
+    );
+    let _ = writeln!(
+        s,
+        "  arithmetic          {} flop in float, {} in half, {} matrix products of 1024",
+        c.flops_f32, c.flops_f16, c.matrix_products
+    );
+    let _ = writeln!(
+        s,
+        "  synchronisation     {} barriers, {} simd barriers, {} simd operations ({} divergent), {} atomics",
+        c.barriers, c.simd_barriers, c.simd_operations, c.divergent_simd_operations, c.atomics
+    );
     let bound = if r.bound == Bound::Memory { "memory" } else { "arithmetic" };
-    let _ = writeln!(s, "  on {}: {:.3} flop/B, bound by {bound}, at most {:.1} Gflop/s, at least {:.3} us", chip.name, r.intensity, r.attainable, r.least_seconds * 1e6);
+    let _ = writeln!(
+        s,
+        "  on {}: {:.3} flop/B, bound by {bound}, at most {:.1} Gflop/s, at least {:.3} us",
+        chip.name,
+        r.intensity,
+        r.attainable,
+        r.least_seconds * 1e6
+    );
     s
 }
 
@@ -84,7 +116,11 @@ mod tests {
     #[test]
     fn a_copy_is_bound_by_memory_and_a_product_by_arithmetic() {
         let m1 = chip("m1").unwrap();
-        let copy = Counters { device_bytes_read: 34_000_000, device_bytes_written: 34_000_000, ..Counters::default() };
+        let copy = Counters {
+            device_bytes_read: 34_000_000,
+            device_bytes_written: 34_000_000,
+            ..Counters::default()
+        };
         let r = Roofline::new(m1, &copy);
         assert_eq!(r.bound, Bound::Memory);
         assert!((r.least_seconds - 1e-3).abs() < 1e-9);

@@ -116,13 +116,26 @@ fn one(lx: &Lexed, p: &Param, buffers: &mut Vec<u32>, groups: &mut Vec<u32>) -> 
         b.index = next_free(buffers);
     } else {
         let what = match p.attributes.iter().find(|a| a.name != "function_constant") {
-            Some(a) => format!("kernel parameter `{}` has the attribute `{}`, which SoftMetal does not have", p.name, a.name),
-            None => format!("kernel parameter `{}` of type `{}` has no address space and no attribute", p.name, p.type_text),
+            Some(a) => format!(
+                "kernel parameter `{}` has the attribute `{}`, which SoftMetal does not have",
+                p.name, a.name
+            ),
+            None => format!(
+                "kernel parameter `{}` of type `{}` has no address space and no attribute",
+                p.name, p.type_text
+            ),
         };
         return Err(at(lx, p.range.0, what));
     }
     if b.index > MAX_BUFFER_INDEX {
-        return Err(at(lx, p.range.0, format!("index {} of parameter `{}` is above {MAX_BUFFER_INDEX}, the highest that Metal has", b.index, p.name)));
+        return Err(at(
+            lx,
+            p.range.0,
+            format!(
+                "index {} of parameter `{}` is above {MAX_BUFFER_INDEX}, the highest that Metal has",
+                b.index, p.name
+            ),
+        ));
     }
     Ok(b)
 }

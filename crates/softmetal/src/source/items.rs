@@ -61,7 +61,11 @@ impl Item {
 
     /// The parsed parameters.
     pub fn parameters(&self, lx: &Lexed) -> Vec<Param> {
-        if self.params.1 > self.params.0 { parse_params(lx, self.params.0 + 1, self.params.1) } else { Vec::new() }
+        if self.params.1 > self.params.0 {
+            parse_params(lx, self.params.0 + 1, self.params.1)
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -97,7 +101,9 @@ impl Scanner<'_> {
         match lx.str(i) {
             ";" | "}" => i + 1,
             "public" | "private" | "protected" if lx.is(i + 1, ":") => i + 2,
-            "namespace" | "inline" if lx.is(i, "namespace") || lx.is(i + 1, "namespace") => self.namespace(i, to),
+            "namespace" | "inline" if lx.is(i, "namespace") || lx.is(i + 1, "namespace") => {
+                self.namespace(i, to)
+            }
             "extern" if lx.tokens[i + 1].kind == TokenKind::Literal && lx.is(i + 2, "{") => i + 3,
             "using" | "static_assert" | "friend" => self.simple(i, to, ItemKind::Other),
             "typedef" => self.simple(i, to, ItemKind::Other),
@@ -125,7 +131,18 @@ impl Scanner<'_> {
     }
 
     fn item(&self, kind: ItemKind, name: &str, start: usize, end: usize) -> Item {
-        Item { kind, name: name.to_string(), scope: self.scope.clone(), in_type: self.in_type, owner: self.owner, start, end, template: (0, 0), params: (0, 0), body: (0, 0) }
+        Item {
+            kind,
+            name: name.to_string(),
+            scope: self.scope.clone(),
+            in_type: self.in_type,
+            owner: self.owner,
+            start,
+            end,
+            template: (0, 0),
+            params: (0, 0),
+            body: (0, 0),
+        }
     }
 
     /// To the `;` at this level.
@@ -141,7 +158,11 @@ impl Scanner<'_> {
 
     fn simple(&mut self, i: usize, to: usize, kind: ItemKind) -> usize {
         let end = self.semicolon(i, to);
-        let name = if self.lx.is(i, "using") && self.lx.is(i + 2, "=") { self.lx.str(i + 1) } else { self.lx.str(end.saturating_sub(2)) };
+        let name = if self.lx.is(i, "using") && self.lx.is(i + 2, "=") {
+            self.lx.str(i + 1)
+        } else {
+            self.lx.str(end.saturating_sub(2))
+        };
         self.push(self.item(kind, name, i, end));
         end
     }
@@ -183,8 +204,12 @@ impl Scanner<'_> {
                 ";" => break,
                 "[[" => i = lx.matching(i),
                 "=" if !lx.is(i.wrapping_sub(1), "operator") => initialised = true,
-                "struct" | "class" | "union" | "enum" if type_name.is_none() && !initialised => type_name = Some(self.type_name(i)),
-                "decltype" | "alignas" | "__attribute__" | "__declspec" | "noexcept" => i = lx.matching(i + 1),
+                "struct" | "class" | "union" | "enum" if type_name.is_none() && !initialised => {
+                    type_name = Some(self.type_name(i))
+                }
+                "decltype" | "alignas" | "__attribute__" | "__declspec" | "noexcept" => {
+                    i = lx.matching(i + 1)
+                }
                 "operator" if !initialised => {
                     let (open, op) = self.operator_name(i);
                     return self.function(start, template, (open, op), to);
@@ -193,9 +218,13 @@ impl Scanner<'_> {
                     i = lx.skip_angles(i);
                     continue;
                 }
-                "(" if !initialised && type_name.is_none() && !name.is_empty() => return self.function(start, template, (i, name), to),
+                "(" if !initialised && type_name.is_none() && !name.is_empty() => {
+                    return self.function(start, template, (i, name), to);
+                }
                 "(" | "[" => i = lx.matching(i),
-                "{" if type_name.is_some() && !initialised => return self.type_body(start, template, (i, type_name.unwrap_or_default()), to),
+                "{" if type_name.is_some() && !initialised => {
+                    return self.type_body(start, template, (i, type_name.unwrap_or_default()), to);
+                }
                 "{" => i = lx.matching(i),
                 s if lx.is_ident(i) && !initialised => name = s.to_string(),
                 _ => {}
@@ -203,7 +232,11 @@ impl Scanner<'_> {
             i += 1;
         }
         let end = (i + 1).min(to);
-        let kind = if type_name.is_some() && !initialised && i == at + 2 { ItemKind::Other } else { ItemKind::Variable };
+        let kind = if type_name.is_some() && !initialised && i == at + 2 {
+            ItemKind::Other
+        } else {
+            ItemKind::Variable
+        };
         let mut item = self.item(kind, &self.variable_name(at, end), start, end);
         item.template = template;
         self.push(item);
@@ -246,7 +279,13 @@ impl Scanner<'_> {
         if lx.is_ident(i) { lx.str(i).to_string() } else { String::new() }
     }
 
-    fn type_body(&mut self, start: usize, template: (usize, usize), (open, name): (usize, String), to: usize) -> usize {
+    fn type_body(
+        &mut self,
+        start: usize,
+        template: (usize, usize),
+        (open, name): (usize, String),
+        to: usize,
+    ) -> usize {
         let close = self.lx.matching(open);
         let is_enum = (start.max(template.1)..open).any(|k| self.lx.is(k, "enum"));
         let end = self.semicolon(close, to);
@@ -275,7 +314,13 @@ impl Scanner<'_> {
         (open, format!("operator{}", lx.span(i + 1, open)))
     }
 
-    fn function(&mut self, start: usize, template: (usize, usize), (open, name): (usize, String), to: usize) -> usize {
+    fn function(
+        &mut self,
+        start: usize,
+        template: (usize, usize),
+        (open, name): (usize, String),
+        to: usize,
+    ) -> usize {
         let lx = self.lx;
         let close = lx.matching(open);
         let mut i = close + 1;
@@ -308,7 +353,10 @@ impl Scanner<'_> {
         let has = |w: &str| words.iter().any(|a| a.name == w) || (from..open).any(|k| self.lx.is(k, w));
         if has("kernel") {
             ItemKind::Kernel
-        } else if has("vertex") || has("fragment") || words.iter().any(|a| matches!(a.name.as_str(), "mesh" | "object" | "intersection" | "visible")) {
+        } else if has("vertex")
+            || has("fragment")
+            || words.iter().any(|a| matches!(a.name.as_str(), "mesh" | "object" | "intersection" | "visible"))
+        {
             ItemKind::Graphics
         } else {
             ItemKind::Function

@@ -135,7 +135,11 @@ impl Lexed {
     }
 
     /// The tokens that `keep` maps to text, joined as they stood: neighbours stay neighbours, others get one space.
-    pub fn joined<'a>(&'a self, tokens: impl Iterator<Item = usize>, keep: impl Fn(usize) -> Option<&'a str>) -> String {
+    pub fn joined<'a>(
+        &'a self,
+        tokens: impl Iterator<Item = usize>,
+        keep: impl Fn(usize) -> Option<&'a str>,
+    ) -> String {
         let mut out = String::new();
         let mut end = usize::MAX;
         for i in tokens {
@@ -161,7 +165,15 @@ impl Lexed {
 
 /// Splits preprocessed text (with line markers) into tokens.
 pub fn lex(text: &str) -> Lexed {
-    let mut lx = Lexer { bytes: text.as_bytes(), text, pos: 0, file: 0, line: 1, files: vec![String::new()], tokens: Vec::new() };
+    let mut lx = Lexer {
+        bytes: text.as_bytes(),
+        text,
+        pos: 0,
+        file: 0,
+        line: 1,
+        files: vec![String::new()],
+        tokens: Vec::new(),
+    };
     lx.run();
     Lexed { text: Arc::from(text), tokens: lx.tokens, files: lx.files }
 }
@@ -214,7 +226,10 @@ impl Lexer<'_> {
 
     /// A line marker sets file and line; any other directive is a token.
     fn directive(&mut self) {
-        let end = self.bytes[self.pos..].iter().position(|&c| c == b'\n').map_or(self.bytes.len(), |n| self.pos + n);
+        let end = self.bytes[self.pos..]
+            .iter()
+            .position(|&c| c == b'\n')
+            .map_or(self.bytes.len(), |n| self.pos + n);
         let body = &self.text[self.pos..end];
         match parse_marker(body) {
             Some((line, file)) => {
@@ -268,7 +283,8 @@ impl Lexer<'_> {
         let mut i = self.pos;
         while i < self.bytes.len() {
             let c = self.bytes[i];
-            let exponent_sign = (c == b'+' || c == b'-') && matches!(self.bytes[i - 1], b'e' | b'E' | b'p' | b'P');
+            let exponent_sign =
+                (c == b'+' || c == b'-') && matches!(self.bytes[i - 1], b'e' | b'E' | b'p' | b'P');
             if !(is_ident_byte(c) || c == b'.' || exponent_sign && !self.is_hex_integer(i)) {
                 break;
             }

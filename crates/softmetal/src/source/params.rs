@@ -143,7 +143,11 @@ pub fn split_commas(lx: &Lexed, from: usize, to: usize) -> Vec<(usize, usize)> {
 
 /// Parses a parameter list between its brackets.
 pub fn parse_params(lx: &Lexed, from: usize, to: usize) -> Vec<Param> {
-    split_commas(lx, from, to).into_iter().filter(|&(a, b)| !(b == a + 1 && lx.is(a, "void"))).map(|(a, b)| parse_param(lx, a, b)).collect()
+    split_commas(lx, from, to)
+        .into_iter()
+        .filter(|&(a, b)| !(b == a + 1 && lx.is(a, "void")))
+        .map(|(a, b)| parse_param(lx, a, b))
+        .collect()
 }
 
 fn parse_param(lx: &Lexed, from: usize, to: usize) -> Param {
@@ -206,7 +210,9 @@ fn name_position(lx: &Lexed, words: &[(usize, &str)]) -> Option<usize> {
         }
     }
     let at = last?;
-    let has_type_before = words[..at].iter().any(|(t, s)| (lx.is_ident(*t) && !matches!(*s, "const" | "volatile" | "restrict" | "typename")) || *s == ">");
+    let has_type_before = words[..at].iter().any(|(t, s)| {
+        (lx.is_ident(*t) && !matches!(*s, "const" | "volatile" | "restrict" | "typename")) || *s == ">"
+    });
     let qualified = at > 0 && words[at - 1].1 == "::";
     (has_type_before && !qualified).then_some(at)
 }
@@ -214,7 +220,25 @@ fn name_position(lx: &Lexed, words: &[(usize, &str)]) -> Option<usize> {
 fn is_type_word(s: &str) -> bool {
     matches!(
         s,
-        "const" | "volatile" | "restrict" | "unsigned" | "signed" | "int" | "float" | "half" | "bool" | "char" | "short" | "long" | "uint" | "uchar" | "ushort" | "ulong" | "void" | "typename" | "struct"
+        "const"
+            | "volatile"
+            | "restrict"
+            | "unsigned"
+            | "signed"
+            | "int"
+            | "float"
+            | "half"
+            | "bool"
+            | "char"
+            | "short"
+            | "long"
+            | "uint"
+            | "uchar"
+            | "ushort"
+            | "ulong"
+            | "void"
+            | "typename"
+            | "struct"
     )
 }
 

@@ -10,7 +10,11 @@ pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str
     for (i, p) in lines.iter().enumerate().filter(|(_, p)| p.level == "error") {
         // An error inside our headers belongs to the user's line that led there.
         let in_shim = |p: &Parsed| Path::new(p.file).starts_with(shim) || p.file == "softmetal-launch";
-        let place = if in_shim(p) { lines[i + 1..].iter().take_while(|n| n.level == "note").find(|n| !in_shim(n)) } else { Some(p) };
+        let place = if in_shim(p) {
+            lines[i + 1..].iter().take_while(|n| n.level == "note").find(|n| !in_shim(n))
+        } else {
+            Some(p)
+        };
         let (file, line, column) = place.map_or((p.file, p.line, 0), |q| (q.file, q.line, q.column));
         let column = column_in_source(rewritten, file, line, column, main);
         let d = Diagnostic { file: file.to_string(), line, column, message: p.message.to_string() };
@@ -37,14 +41,27 @@ fn parse(text: &str) -> Option<Parsed<'_>> {
         let column = parts.next()?.parse().ok()?;
         let line = parts.next()?.parse().ok()?;
         let file = parts.next()?;
-        return Some(Parsed { file, line, column, level: if level == "note" { "note" } else { "error" }, message });
+        return Some(Parsed {
+            file,
+            line,
+            column,
+            level: if level == "note" { "note" } else { "error" },
+            message,
+        });
     }
     None
 }
 
 /// The same token on the user's line: the preprocessor and the rewriter move columns, not lines.
-pub fn column_in_source(rewritten: &str, file: &str, line: u32, column: u32, (main, source): (&str, &str)) -> u32 {
-    let own = if file == main { source.to_string() } else { std::fs::read_to_string(file).unwrap_or_default() };
+pub fn column_in_source(
+    rewritten: &str,
+    file: &str,
+    line: u32,
+    column: u32,
+    (main, source): (&str, &str),
+) -> u32 {
+    let own =
+        if file == main { source.to_string() } else { std::fs::read_to_string(file).unwrap_or_default() };
     let Some(original) = own.lines().nth(line.saturating_sub(1) as usize) else { return column };
     let seen = physical_line(rewritten, file, line).unwrap_or("");
     let word = word_at(seen, column);
@@ -72,7 +89,11 @@ fn occurrences(line: &str, word: &str) -> Vec<usize> {
     let wordy = word.chars().all(is_word);
     line.match_indices(word)
         .map(|(i, _)| i)
-        .filter(|&i| !wordy || !line[..i].chars().next_back().is_some_and(is_word) && !line[i + word.len()..].chars().next().is_some_and(is_word))
+        .filter(|&i| {
+            !wordy
+                || !line[..i].chars().next_back().is_some_and(is_word)
+                    && !line[i + word.len()..].chars().next().is_some_and(is_word)
+        })
         .collect()
 }
 

@@ -46,7 +46,8 @@ impl Rewriter<'_> {
     /// Other kernels go; templates keep their declaration, which a typedef may name.
     fn kernels(&mut self, entry: Option<&Entry>) {
         for (i, item) in self.unit.items.iter().enumerate() {
-            let is_constructor = item.kind == ItemKind::Function && item.in_type && item.scope.last() == Some(&item.name);
+            let is_constructor =
+                item.kind == ItemKind::Function && item.in_type && item.scope.last() == Some(&item.name);
             if is_constructor && self.lx.is(item.params.1 + 1, "constant") {
                 // A constructor has no `const`.
                 self.remove(item.params.1 + 1, item.params.1 + 2);
@@ -69,7 +70,9 @@ impl Rewriter<'_> {
         let mut seen = FxHashSet::default();
         for item in &self.unit.items {
             // A member may be declared only once; elsewhere a declaration may precede its definition.
-            let overloadable = matches!(item.kind, ItemKind::Function | ItemKind::Type) && (item.has_body() || item.in_type && item.kind == ItemKind::Function) && !item.name.is_empty();
+            let overloadable = matches!(item.kind, ItemKind::Function | ItemKind::Type)
+                && (item.has_body() || item.in_type && item.kind == ItemKind::Function)
+                && !item.name.is_empty();
             if overloadable && !seen.insert(self.signature(item)) {
                 self.remove(item.start, item.end);
             }
@@ -88,7 +91,9 @@ impl Rewriter<'_> {
         }
         let is_constructor = item.scope.last() == Some(&item.name);
         if item.params.1 > 0 && !is_constructor {
-            let end = (item.params.1 + 1..item.end).find(|&k| matches!(self.lx.str(k), "{" | ";" | "=")).unwrap_or(item.end);
+            let end = (item.params.1 + 1..item.end)
+                .find(|&k| matches!(self.lx.str(k), "{" | ";" | "="))
+                .unwrap_or(item.end);
             key.push_str("|q");
             key.push_str(&self.plain(item.params.1 + 1, end));
         }
@@ -106,11 +111,23 @@ impl Rewriter<'_> {
             let item = &self.unit.items[c.item];
             let value = values.get(&c.name).cloned().unwrap_or_else(|| format!("{}()", c.type_name));
             let (a, b) = self.bytes(item.start, item.end);
-            self.edits.replace(a, b, format!("typedef {t} softmetal_type_{n}; constexpr softmetal_type_{n} {n} = {value};", t = c.type_name, n = c.name, value = value.replace(&format!("{}()", c.type_name), &format!("softmetal_type_{}()", c.name))));
+            self.edits.replace(
+                a,
+                b,
+                format!(
+                    "typedef {t} softmetal_type_{n}; constexpr softmetal_type_{n} {n} = {value};",
+                    t = c.type_name,
+                    n = c.name,
+                    value =
+                        value.replace(&format!("{}()", c.type_name), &format!("softmetal_type_{}()", c.name))
+                ),
+            );
             dependent.insert(&c.name);
         }
         for item in self.unit.items.iter().filter(|it| it.kind == ItemKind::Variable && !it.in_type) {
-            let uses = (item.start..item.end).any(|k| self.lx.is_ident(k) && dependent.contains(self.lx.str(k)) && self.lx.str(k) != item.name);
+            let uses = (item.start..item.end).any(|k| {
+                self.lx.is_ident(k) && dependent.contains(self.lx.str(k)) && self.lx.str(k) != item.name
+            });
             let fixed = (item.start..item.end).any(|k| self.lx.is(k, "constexpr"));
             if uses
                 && !fixed
@@ -136,7 +153,11 @@ impl Rewriter<'_> {
             let first_name = declared_name(self.lx, parts[0].0, parts[0].1);
             for (k, &(a, b)) in parts.iter().enumerate() {
                 let name = declared_name(self.lx, a, b);
-                let base = if k == 0 { String::new() } else { self.plain(from, self.position_of(from, parts[0].1, &first_name)) };
+                let base = if k == 0 {
+                    String::new()
+                } else {
+                    self.plain(from, self.position_of(from, parts[0].1, &first_name))
+                };
                 members.push_str(&format!("{base} {}; ", self.storage(a, b)));
                 references.push_str(&format!("auto &{name} = ::softmetal::group_local<{tag}>().{name}; "));
             }
@@ -172,11 +193,17 @@ impl Rewriter<'_> {
                 "is_function_constant_defined" if self.lx.is(i + 1, "(") => {
                     let close = self.lx.matching(i + 1);
                     let defined = values.contains_key(self.lx.str(close - 1));
-                    self.edits.replace(t.start, self.lx.tokens[close].end, if defined { "true" } else { "false" });
+                    self.edits.replace(
+                        t.start,
+                        self.lx.tokens[close].end,
+                        if defined { "true" } else { "false" },
+                    );
                     i = close;
                 }
                 s if space_of(s).is_some() => self.edits.replace(t.start, t.end, ""),
-                s if t.kind == TokenKind::Number && is_plain_float(s) => self.edits.replace(t.end, t.end, "f"),
+                s if t.kind == TokenKind::Number && is_plain_float(s) => {
+                    self.edits.replace(t.end, t.end, "f")
+                }
                 s if t.kind == TokenKind::Directive => {
                     let text = pragma(s, unroll);
                     self.edits.replace(t.start, t.end, text);
@@ -218,7 +245,8 @@ fn is_plain_float(text: &str) -> bool {
 /// An unroll pragma may hold a macro, which the preprocessor leaves alone; a bare one is always valid.
 fn pragma(text: &str, unroll: bool) -> String {
     let words: Vec<_> = text.trim_start_matches('#').split_whitespace().collect();
-    let is_unroll = words.get(1).is_some_and(|w| w.starts_with("unroll") || w.starts_with("nounroll")) || text.contains("loop unroll");
+    let is_unroll = words.get(1).is_some_and(|w| w.starts_with("unroll") || w.starts_with("nounroll"))
+        || text.contains("loop unroll");
     match (is_unroll, unroll) {
         (true, true) if text.contains("nounroll") || text.contains("disable") => "#pragma nounroll".into(),
         (true, true) => "#pragma unroll".into(),
@@ -239,7 +267,8 @@ pub fn group_declarations(lx: &Lexed, function: &Item) -> Vec<(usize, usize)> {
         while matches!(lx.str(start - 1), "const" | "volatile" | "static") {
             start -= 1;
         }
-        if !matches!(lx.str(start - 1), "{" | "}" | ";") && lx.tokens[start - 1].kind != TokenKind::Directive {
+        if !matches!(lx.str(start - 1), "{" | "}" | ";") && lx.tokens[start - 1].kind != TokenKind::Directive
+        {
             continue;
         }
         let mut k = i;
@@ -250,7 +279,9 @@ pub fn group_declarations(lx: &Lexed, function: &Item) -> Vec<(usize, usize)> {
                     k = lx.skip_angles(k);
                     continue;
                 }
-                "[" | "(" | "{" if !lx.is(k, "(") || !matches!(lx.str(k + 1), "*" | "&") => k = lx.matching(k),
+                "[" | "(" | "{" if !lx.is(k, "(") || !matches!(lx.str(k + 1), "*" | "&") => {
+                    k = lx.matching(k)
+                }
                 "[[" => k = lx.matching(k),
                 "*" | "&" => indirect = true,
                 "=" => break,
@@ -289,14 +320,19 @@ pub fn declared_name(lx: &Lexed, from: usize, to: usize) -> String {
 pub fn required_constants(unit: &Unit, entry: &Entry) -> Vec<String> {
     let lx = &unit.lx;
     let mut out: Vec<String> = Vec::new();
-    let asked = |name: &str| (0..lx.tokens.len()).any(|k| lx.is(k, "is_function_constant_defined") && lx.is(k + 2, name));
+    let asked = |name: &str| {
+        (0..lx.tokens.len()).any(|k| lx.is(k, "is_function_constant_defined") && lx.is(k + 2, name))
+    };
     let needed: Vec<_> = unit.constants.iter().filter(|c| !asked(&c.name)).collect();
     for i in unit.reachable(entry) {
         let item = &unit.items[i];
         for c in needed.iter().filter(|c| c.item != i) {
             let mentions = (item.start..item.end).any(|k| lx.is(k, &c.name));
             // An argument's own condition is satisfied by an undefined constant: the argument is absent.
-            let only_conditions = i == entry.item && (item.start..item.end).filter(|&k| lx.is(k, &c.name)).all(|k| lx.is(k.wrapping_sub(2), "function_constant"));
+            let only_conditions = i == entry.item
+                && (item.start..item.end)
+                    .filter(|&k| lx.is(k, &c.name))
+                    .all(|k| lx.is(k.wrapping_sub(2), "function_constant"));
             if mentions && !only_conditions && !out.contains(&c.name) {
                 out.push(c.name.clone());
             }
@@ -310,13 +346,20 @@ pub fn may_wait(unit: &Unit, entry: &Entry) -> bool {
     let lx = &unit.lx;
     unit.reachable(entry).into_iter().any(|i| {
         let item = &unit.items[i];
-        let head = attributes(lx, item.start, item.params.1.max(item.start)).into_iter().map(|a| a.token).collect::<FxHashSet<_>>();
+        let head = attributes(lx, item.start, item.params.1.max(item.start))
+            .into_iter()
+            .map(|a| a.token)
+            .collect::<FxHashSet<_>>();
         (item.start..item.end).any(|k| lx.is_ident(k) && !head.contains(&k) && waits(lx.str(k)))
     })
 }
 
 fn waits(word: &str) -> bool {
-    word.starts_with("simd_") || word.starts_with("quad_") || word.starts_with("simdgroup_") && !word.ends_with("_in_threadgroup") || word == "threadgroup_barrier" || word == "thread_elements"
+    word.starts_with("simd_")
+        || word.starts_with("quad_")
+        || word.starts_with("simdgroup_") && !word.ends_with("_in_threadgroup")
+        || word == "threadgroup_barrier"
+        || word == "thread_elements"
 }
 
 #[cfg(test)]
@@ -325,7 +368,19 @@ mod tests {
 
     #[test]
     fn which_literals_become_floats() {
-        for (text, want) in [("1.0", true), ("1.", true), (".5e3", true), ("1e-3", true), ("1.0f", false), ("1.0h", false), ("1.0bf", false), ("0x1E", false), ("0x1p3", true), ("7", false), ("7u", false)] {
+        for (text, want) in [
+            ("1.0", true),
+            ("1.", true),
+            (".5e3", true),
+            ("1e-3", true),
+            ("1.0f", false),
+            ("1.0h", false),
+            ("1.0bf", false),
+            ("0x1E", false),
+            ("0x1p3", true),
+            ("7", false),
+            ("7u", false),
+        ] {
             assert_eq!(is_plain_float(text), want, "{text}");
         }
     }

@@ -31,9 +31,13 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -
         let p = format!("typename softmetal_signature::template arg<{i}>");
         let comma = if i == 0 { "" } else { ", " };
         let _ = match b.kind {
-            BindingKind::Buffer | BindingKind::Constant => write!(s, "{comma}softmetal::buffer_arg<{p}>(t, {})", b.index),
+            BindingKind::Buffer | BindingKind::Constant => {
+                write!(s, "{comma}softmetal::buffer_arg<{p}>(t, {})", b.index)
+            }
             BindingKind::Threadgroup => write!(s, "{comma}softmetal::group_arg<{p}>(t, {})", b.index),
-            BindingKind::Builtin => write!(s, "{comma}softmetal::value<{p}>::from(softmetal::builtin::{}(t))", b.attribute),
+            BindingKind::Builtin => {
+                write!(s, "{comma}softmetal::value<{p}>::from(softmetal::builtin::{}(t))", b.attribute)
+            }
         };
     }
     s.push_str(");\n}\n");
@@ -50,7 +54,9 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -
 
 fn callee(unit: &Unit, entry: &Entry) -> String {
     match entry.deduced {
-        Some((open, close)) => format!("static_cast<void (*){}>(&{})", plain(&unit.lx, open, close + 1), entry.expression),
+        Some((open, close)) => {
+            format!("static_cast<void (*){}>(&{})", plain(&unit.lx, open, close + 1), entry.expression)
+        }
         None => format!("&{}", entry.expression),
     }
 }

@@ -73,14 +73,23 @@ impl Unit {
     /// `max_total_threads_per_threadgroup` of an entry point, when written as a number.
     pub fn max_threads(&self, entry: &Entry) -> Option<u32> {
         let item = &self.items[entry.item];
-        attributes(&self.lx, item.start, item.body.0.max(item.params.1)).iter().find(|a| a.name == "max_total_threads_per_threadgroup").and_then(|a| integer(&a.argument))
+        attributes(&self.lx, item.start, item.body.0.max(item.params.1))
+            .iter()
+            .find(|a| a.name == "max_total_threads_per_threadgroup")
+            .and_then(|a| integer(&a.argument))
     }
 
     fn find_constants(&mut self) -> Result<()> {
         let lx = &self.lx;
         for (i, item) in self.items.iter().enumerate().filter(|(_, it)| it.kind == ItemKind::Variable) {
-            let Some(attr) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "function_constant") else { continue };
-            let index = integer(&attr.argument).ok_or_else(|| at(lx, attr.token, format!("`{}` is not a function constant index", attr.argument)))?;
+            let Some(attr) =
+                attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "function_constant")
+            else {
+                continue;
+            };
+            let index = integer(&attr.argument).ok_or_else(|| {
+                at(lx, attr.token, format!("`{}` is not a function constant index", attr.argument))
+            })?;
             let type_name = (item.start..item.end)
                 .take_while(|&k| !lx.is(k, &item.name))
                 .map(|k| lx.str(k))
@@ -108,14 +117,24 @@ impl Unit {
     }
 
     fn plain_entry(&self, i: usize, item: &Item) -> Entry {
-        let host = attributes(&self.lx, item.start, item.params.0).into_iter().find(|a| a.name == "host_name");
-        Entry { host_name: host.map_or(item.name.clone(), |a| a.argument), item: i, expression: qualified(item), deduced: None, scope: item.scope.clone() }
+        let host =
+            attributes(&self.lx, item.start, item.params.0).into_iter().find(|a| a.name == "host_name");
+        Entry {
+            host_name: host.map_or(item.name.clone(), |a| a.argument),
+            item: i,
+            expression: qualified(item),
+            deduced: None,
+            scope: item.scope.clone(),
+        }
     }
 
     /// Reads `template [[host_name("x")]] kernel T f<A>;` in its three spellings.
     fn instance(&self, item: &Item) -> Result<Option<Entry>> {
         let lx = &self.lx;
-        let Some(host) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "host_name") else { return Ok(None) };
+        let Some(host) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "host_name")
+        else {
+            return Ok(None);
+        };
         let (mut i, mut from, mut to, mut params) = (item.start + 1, 0, 0, None);
         while i < item.end {
             match lx.str(i) {
@@ -142,12 +161,24 @@ impl Unit {
         let explicit_args = lx.is(to - 1, ">");
         let base_end = (from..to).find(|&k| lx.is(k, "<")).unwrap_or(to);
         let base = lx.str(base_end - 1);
-        let Some(kernel) = self.items.iter().position(|k| k.kind == ItemKind::Kernel && k.name == base && k.has_body()) else {
-            return Err(at(lx, item.start, format!("the instantiation `{}` names no kernel template `{base}`", host.argument)));
+        let Some(kernel) =
+            self.items.iter().position(|k| k.kind == ItemKind::Kernel && k.name == base && k.has_body())
+        else {
+            return Err(at(
+                lx,
+                item.start,
+                format!("the instantiation `{}` names no kernel template `{base}`", host.argument),
+            ));
         };
         let expression = format!("{}{}", qualified(&self.items[kernel]), plain(lx, base_end, to));
         let deduced = if explicit_args { None } else { params };
-        Ok(Some(Entry { host_name: host.argument, item: kernel, expression, deduced, scope: item.scope.clone() }))
+        Ok(Some(Entry {
+            host_name: host.argument,
+            item: kernel,
+            expression,
+            deduced,
+            scope: item.scope.clone(),
+        }))
     }
 
     /// Namespace-scope items whose names are reachable from an entry point, by name alone.

@@ -55,13 +55,27 @@ pub struct Run {
 impl Run {
     /// With the checker.
     pub fn checked() -> Run {
-        Run { device: DeviceOptions { check: Some(check::CheckOptions::default()), ..DeviceOptions::default() }, ..Run::default() }
+        Run {
+            device: DeviceOptions { check: Some(check::CheckOptions::default()), ..DeviceOptions::default() },
+            ..Run::default()
+        }
     }
 
     /// Runs one kernel over `grid` threads in groups of `threads`.
-    pub fn run(&self, source: &str, kernel: &str, grid: impl Into<Size>, threads: impl Into<Size>, args: &[Arg]) -> Result<Outcome> {
+    pub fn run(
+        &self,
+        source: &str,
+        kernel: &str,
+        grid: impl Into<Size>,
+        threads: impl Into<Size>,
+        args: &[Arg],
+    ) -> Result<Outcome> {
         let device = Device::new(self.device.clone())?;
-        let source = if source.contains("#include") { source.to_string() } else { format!("#include <metal_stdlib>\nusing namespace metal;\n#line 1\n{source}") };
+        let source = if source.contains("#include") {
+            source.to_string()
+        } else {
+            format!("#include <metal_stdlib>\nusing namespace metal;\n#line 1\n{source}")
+        };
         let library = device.new_library(&source, &self.compile)?;
         let function = library.function_with_constants(kernel, &self.constants)?;
         let pipeline = device.new_pipeline(&function)?;
@@ -95,6 +109,12 @@ impl Run {
 }
 
 /// Runs with default options and expects success.
-pub fn run(source: &str, kernel: &str, grid: impl Into<Size>, threads: impl Into<Size>, args: &[Arg]) -> Outcome {
+pub fn run(
+    source: &str,
+    kernel: &str,
+    grid: impl Into<Size>,
+    threads: impl Into<Size>,
+    args: &[Arg],
+) -> Outcome {
     Run::default().run(source, kernel, grid, threads, args).unwrap_or_else(|e| panic!("{e}"))
 }

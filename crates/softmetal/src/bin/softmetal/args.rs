@@ -51,14 +51,25 @@ impl SourceArgs {
         if let Some(dir) = file.parent() {
             include_dirs.insert(0, if dir.as_os_str().is_empty() { ".".into() } else { dir.to_path_buf() });
         }
-        let defines = self.define.iter().map(|d| d.split_once('=').map_or((d.clone(), "1".into()), |(n, v)| (n.into(), v.into()))).collect();
-        Ok(CompileOptions { defines, include_dirs, language_version: self.version()?, fast_math: !self.no_fast_math, file_name: file.display().to_string() })
+        let defines = self
+            .define
+            .iter()
+            .map(|d| d.split_once('=').map_or((d.clone(), "1".into()), |(n, v)| (n.into(), v.into())))
+            .collect();
+        Ok(CompileOptions {
+            defines,
+            include_dirs,
+            language_version: self.version()?,
+            fast_math: !self.no_fast_math,
+            file_name: file.display().to_string(),
+        })
     }
 
     fn version(&self) -> Result<u32> {
         let bad = || Error::Invalid(format!("`--std {}` is no Metal version; write one like 3.1", self.std));
         let (major, minor) = self.std.split_once('.').unwrap_or((&self.std, "0"));
-        let (major, minor): (u32, u32) = (major.parse().map_err(|_| bad())?, minor.parse().map_err(|_| bad())?);
+        let (major, minor): (u32, u32) =
+            (major.parse().map_err(|_| bad())?, minor.parse().map_err(|_| bad())?);
         if !(1..=4).contains(&major) || minor > 9 {
             return Err(bad());
         }
@@ -73,7 +84,8 @@ impl SourceArgs {
 
 /// Reads a source file.
 pub fn read(file: &std::path::Path) -> Result<String> {
-    std::fs::read_to_string(file).map_err(|e| Error::Io { path: file.display().to_string(), message: e.to_string() })
+    std::fs::read_to_string(file)
+        .map_err(|e| Error::Io { path: file.display().to_string(), message: e.to_string() })
 }
 
 /// `softmetal list`

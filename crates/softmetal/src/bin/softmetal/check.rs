@@ -18,11 +18,16 @@ pub fn check(a: &CheckArgs) -> Result<bool> {
     for file in &a.files {
         match one_file(&device, a, file) {
             Ok(mut l) => lines.append(&mut l),
-            Err(e) => lines.push(Line { file: file.display().to_string(), kernel: String::new(), error: Some(e) }),
+            Err(e) => {
+                lines.push(Line { file: file.display().to_string(), kernel: String::new(), error: Some(e) })
+            }
         }
     }
     if lines.is_empty() && a.kernel.is_some() {
-        return Err(Error::Invalid(format!("no file has a kernel named `{}`", a.kernel.as_deref().unwrap_or(""))));
+        return Err(Error::Invalid(format!(
+            "no file has a kernel named `{}`",
+            a.kernel.as_deref().unwrap_or("")
+        )));
     }
     let failed = lines.iter().filter(|l| l.error.is_some()).count();
     if a.json {
@@ -34,17 +39,28 @@ pub fn check(a: &CheckArgs) -> Result<bool> {
                 Some(e) => println!("FAIL  {}: {}\n{e}", l.file, l.kernel),
             }
         }
-        println!("{} kernels, {} ok, {failed} failed, {} files", lines.len(), lines.len() - failed, a.files.len());
+        println!(
+            "{} kernels, {} ok, {failed} failed, {} files",
+            lines.len(),
+            lines.len() - failed,
+            a.files.len()
+        );
     }
     Ok(failed == 0)
 }
 
 fn one_file(device: &Device, a: &CheckArgs, file: &Path) -> Result<Vec<Line>> {
     let library = device.new_library(&read(file)?, &a.source.compile(file)?)?;
-    let names: Vec<String> = library.function_names().into_iter().filter(|n| a.kernel.as_ref().is_none_or(|k| k == n)).collect();
-    let errors = if a.codegen { library.compile_each(device, &names) } else { library.check_all(device, &names) };
+    let names: Vec<String> =
+        library.function_names().into_iter().filter(|n| a.kernel.as_ref().is_none_or(|k| k == n)).collect();
+    let errors =
+        if a.codegen { library.compile_each(device, &names) } else { library.check_all(device, &names) };
     let file = file.display().to_string();
-    Ok(names.into_iter().zip(errors).map(|(kernel, error)| Line { file: file.clone(), kernel, error }).collect())
+    Ok(names
+        .into_iter()
+        .zip(errors)
+        .map(|(kernel, error)| Line { file: file.clone(), kernel, error })
+        .collect())
 }
 
 fn print_json(lines: &[Line], failed: usize) {

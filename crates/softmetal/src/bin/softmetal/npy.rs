@@ -35,11 +35,25 @@ pub fn read(path: &Path) -> Result<Array> {
     if descr.starts_with('>') {
         return Err(fail("big-endian arrays are not supported"));
     }
-    let shape = header.split("'shape':").nth(1).and_then(|s| s.split('(').nth(1)).and_then(|s| s.split(')').next()).ok_or_else(|| fail("the header has no shape"))?;
-    let shape: Vec<usize> = shape.split(',').map(str::trim).filter(|s| !s.is_empty()).map(|s| s.parse().map_err(|_| fail("the shape is not a list of numbers"))).collect::<Result<_>>()?;
-    let size: usize = descr.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().map_err(|_| fail(&format!("unsupported type `{descr}`")))?;
+    let shape = header
+        .split("'shape':")
+        .nth(1)
+        .and_then(|s| s.split('(').nth(1))
+        .and_then(|s| s.split(')').next())
+        .ok_or_else(|| fail("the header has no shape"))?;
+    let shape: Vec<usize> = shape
+        .split(',')
+        .map(str::trim)
+        .filter(|s| !s.is_empty())
+        .map(|s| s.parse().map_err(|_| fail("the shape is not a list of numbers")))
+        .collect::<Result<_>>()?;
+    let size: usize = descr
+        .trim_start_matches(|c: char| !c.is_ascii_digit())
+        .parse()
+        .map_err(|_| fail(&format!("unsupported type `{descr}`")))?;
     let bytes = raw[header_at + header_len..].to_vec();
-    let count = shape.iter().try_fold(size, |a, &b| a.checked_mul(b)).ok_or_else(|| fail("the shape overflows"))?;
+    let count =
+        shape.iter().try_fold(size, |a, &b| a.checked_mul(b)).ok_or_else(|| fail("the shape overflows"))?;
     if bytes.len() != count {
         return Err(fail(&format!("{count} bytes expected from shape and type, {} found", bytes.len())));
     }
@@ -55,7 +69,8 @@ fn quoted(header: &str, key: &str) -> Option<String> {
 pub fn write(path: &Path, a: &Array) -> Result<()> {
     let extents = a.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     let comma = if a.shape.len() == 1 { "," } else { "" };
-    let mut header = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({extents}{comma}), }}", a.descr);
+    let mut header =
+        format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({extents}{comma}), }}", a.descr);
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
     }
@@ -64,7 +79,8 @@ pub fn write(path: &Path, a: &Array) -> Result<()> {
     out.extend((header.len() as u16).to_le_bytes());
     out.extend(header.as_bytes());
     out.extend(&a.bytes);
-    std::fs::write(path, out).map_err(|e| Error::Io { path: path.display().to_string(), message: e.to_string() })
+    std::fs::write(path, out)
+        .map_err(|e| Error::Io { path: path.display().to_string(), message: e.to_string() })
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use crate::args::{RunArgs, read};
 use crate::npy::{self, Array};
 use crate::value::{self, Bound};
-use softmetal::{Buffer, CommandBuffer, ComputeEncoder, Device, DeviceOptions, DispatchType, Error, FunctionConstants, Pipeline, Result, check::CheckOptions};
+use softmetal::{
+    Buffer, CommandBuffer, ComputeEncoder, Device, DeviceOptions, DispatchType, Error, FunctionConstants,
+    Pipeline, Result, check::CheckOptions,
+};
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,7 +20,10 @@ struct Held {
 /// Runs one kernel; true when it ended well and the checker found nothing.
 pub fn run(a: &RunArgs) -> Result<bool> {
     if !(a.time_limit > 0.0 && a.time_limit < 1e9) {
-        return Err(Error::Invalid(format!("`--time-limit {}` must be a positive number of seconds", a.time_limit)));
+        return Err(Error::Invalid(format!(
+            "`--time-limit {}` must be a positive number of seconds",
+            a.time_limit
+        )));
     }
     let options = DeviceOptions {
         check: a.sanitize.then_some(CheckOptions { max_reports: a.max_reports }),
@@ -59,7 +65,9 @@ fn encode(a: &RunArgs, device: &Device, command: &CommandBuffer, pipeline: &Pipe
     }
     for t in &a.threadgroup {
         let (i, n) = value::split(t, "--threadgroup")?;
-        let bytes = n.parse().map_err(|_| Error::Invalid(format!("`--threadgroup {t}`: {n} is no number of bytes")))?;
+        let bytes = n
+            .parse()
+            .map_err(|_| Error::Invalid(format!("`--threadgroup {t}`: {n} is no number of bytes")))?;
         encoder.set_threadgroup_memory_length(value::index(i, "--threadgroup")?, bytes)?;
     }
     let threads = value::size(&a.threads, "--threads")?;
@@ -93,14 +101,23 @@ fn write_out(text: &str, held: &[Held]) -> Result<()> {
     let Some(h) = held.iter().find(|h| h.index == index) else {
         return Err(Error::Invalid(format!("`--out {text}`: no array is bound at {index}")));
     };
-    npy::write(Path::new(path), &Array { bytes: h.buffer.read_bytes(0, h.buffer.length())?, ..h.like.clone() })
+    npy::write(
+        Path::new(path),
+        &Array { bytes: h.buffer.read_bytes(0, h.buffer.length())?, ..h.like.clone() },
+    )
 }
 
-fn report(a: &RunArgs, chip: &softmetal::profile::Chip, command: &CommandBuffer, outcome: &Result<()>) -> Result<()> {
+fn report(
+    a: &RunArgs,
+    chip: &softmetal::profile::Chip,
+    command: &CommandBuffer,
+    outcome: &Result<()>,
+) -> Result<()> {
     let profiles = command.profiles();
     if let Some(path) = &a.svg {
         let svg = softmetal::profile::svg(chip, &profiles);
-        std::fs::write(path, svg).map_err(|e| Error::Io { path: path.display().to_string(), message: e.to_string() })?;
+        std::fs::write(path, svg)
+            .map_err(|e| Error::Io { path: path.display().to_string(), message: e.to_string() })?;
     }
     let seconds = command.gpu_end_time() - command.gpu_start_time();
     if a.json {
@@ -114,7 +131,12 @@ fn report(a: &RunArgs, chip: &softmetal::profile::Chip, command: &CommandBuffer,
         return Ok(());
     }
     match outcome {
-        Ok(()) => println!("{}: ok in {:.3} ms{}", a.kernel, seconds * 1e3, if a.sanitize { ", the checker found nothing" } else { "" }),
+        Ok(()) => println!(
+            "{}: ok in {:.3} ms{}",
+            a.kernel,
+            seconds * 1e3,
+            if a.sanitize { ", the checker found nothing" } else { "" }
+        ),
         Err(e) => println!("{}: {e}", a.kernel),
     }
     for p in &profiles {

@@ -21,7 +21,10 @@ pub fn index(text: &str, option: &str) -> Result<u32> {
 
 /// `N`, `NxM` or `NxMxK`.
 pub fn size(text: &str, option: &str) -> Result<Size> {
-    let parts: Vec<u32> = text.split(['x', ',']).map(|p| p.parse().map_err(|_| bad(format!("`{option} {text}`: write N, NxM or NxMxK")))).collect::<Result<_>>()?;
+    let parts: Vec<u32> = text
+        .split(['x', ','])
+        .map(|p| p.parse().map_err(|_| bad(format!("`{option} {text}`: write N, NxM or NxMxK"))))
+        .collect::<Result<_>>()?;
     match parts[..] {
         [x] => Ok(Size(x, 1, 1)),
         [x, y] => Ok(Size(x, y, 1)),
@@ -58,7 +61,11 @@ fn encode(ty: &str, value: &str) -> Result<(&'static str, Vec<u8>)> {
         "u64" | "ulong" => ("<u8", number::<u64>(value, ty)?.to_le_bytes().to_vec()),
         "i64" | "long" => ("<i8", number::<i64>(value, ty)?.to_le_bytes().to_vec()),
         "bool" => ("|b1", vec![u8::from(matches!(value, "true" | "1"))]),
-        _ => return Err(bad(format!("unknown type `{ty}`; known: f32 f16 bf16 u8 i8 u16 i16 u32 i32 u64 i64 bool"))),
+        _ => {
+            return Err(bad(format!(
+                "unknown type `{ty}`; known: f32 f16 bf16 u8 i8 u16 i16 u32 i32 u64 i64 bool"
+            )));
+        }
     })
 }
 
@@ -70,7 +77,8 @@ pub fn argument(text: &str) -> Result<Bound> {
     let parts: Vec<&str> = text.split(':').collect();
     match parts[..] {
         ["bytes", file] => {
-            let bytes = std::fs::read(file).map_err(|e| Error::Io { path: file.into(), message: e.to_string() })?;
+            let bytes =
+                std::fs::read(file).map_err(|e| Error::Io { path: file.into(), message: e.to_string() })?;
             Ok(Bound::Array(Array { descr: "|u1".into(), shape: vec![bytes.len()], bytes }))
         }
         [how @ ("zeros" | "ones" | "iota" | "rand"), ty, n] => array(how, ty, n, "1"),
@@ -82,13 +90,19 @@ pub fn argument(text: &str) -> Result<Bound> {
             }
             Ok(Bound::Scalar(bytes))
         }
-        _ => Err(bad(format!("`{text}`: write FILE.npy, zeros:TYPE:N, ones:TYPE:N, iota:TYPE:N, rand:TYPE:N[:SEED], bytes:FILE or TYPE:VALUE"))),
+        _ => Err(bad(format!(
+            "`{text}`: write FILE.npy, zeros:TYPE:N, ones:TYPE:N, iota:TYPE:N, rand:TYPE:N[:SEED], bytes:FILE or TYPE:VALUE"
+        ))),
     }
 }
 
 fn array(how: &str, ty: &str, n: &str, seed: &str) -> Result<Bound> {
     let n: usize = n.parse().map_err(|_| bad(format!("`{n}` is no number of elements")))?;
-    let mut state: u64 = seed.parse::<u64>().map_err(|_| bad(format!("`{seed}` is no seed")))?.wrapping_mul(2_862_933_555_777_941_757) | 1;
+    let mut state: u64 = seed
+        .parse::<u64>()
+        .map_err(|_| bad(format!("`{seed}` is no seed")))?
+        .wrapping_mul(2_862_933_555_777_941_757)
+        | 1;
     let (descr, _) = encode(ty, "0")?;
     let mut bytes = Vec::new();
     for i in 0..n {
@@ -101,7 +115,11 @@ fn array(how: &str, ty: &str, n: &str, seed: &str) -> Result<Bound> {
                 state ^= state >> 7;
                 state ^= state << 17;
                 let unit = (state >> 40) as f32 / (1u64 << 24) as f32;
-                if ty.contains('f') { (unit * 2.0 - 1.0).to_string() } else { ((unit * 100.0) as u8).to_string() }
+                if ty.contains('f') {
+                    (unit * 2.0 - 1.0).to_string()
+                } else {
+                    ((unit * 100.0) as u8).to_string()
+                }
             }
         };
         bytes.extend(encode(ty, &text)?.1);
@@ -111,7 +129,8 @@ fn array(how: &str, ty: &str, n: &str, seed: &str) -> Result<Bound> {
 
 /// `TYPE:VALUE` of a function constant.
 pub fn constant(text: &str) -> Result<ConstantValue> {
-    let (ty, value) = text.split_once(':').ok_or_else(|| bad(format!("`--constant …={text}`: write TYPE:VALUE")))?;
+    let (ty, value) =
+        text.split_once(':').ok_or_else(|| bad(format!("`--constant …={text}`: write TYPE:VALUE")))?;
     let number = |e: String| bad(format!("`{value}` is no {ty} ({e})"));
     macro_rules! parsed {
         ($variant:ident, $t:ty) => {
@@ -129,7 +148,10 @@ pub fn constant(text: &str) -> Result<ConstantValue> {
         "u64" | "ulong" => parsed!(ULong, u64),
         "i64" | "long" => parsed!(Long, i64),
         "f32" | "float" => parsed!(Float, f32),
-        "f16" | "half" => value.parse::<f32>().map(|v| ConstantValue::Half(f16::from_f32(v))).map_err(|e| number(e.to_string())),
+        "f16" | "half" => value
+            .parse::<f32>()
+            .map(|v| ConstantValue::Half(f16::from_f32(v)))
+            .map_err(|e| number(e.to_string())),
         _ => Err(bad(format!("unknown constant type `{ty}`"))),
     }
 }
