@@ -1,6 +1,7 @@
 //! The `wootz` command: devices, their validation, and language models on them.
 #![forbid(unsafe_code)]
 
+mod bench;
 mod check;
 mod devices;
 mod estimate;
@@ -29,6 +30,8 @@ enum Command {
     Devices(devices::Args),
     /// Compare a device with the reference evaluator, op by op
     Check(check::Args),
+    /// Measure speed, as a fraction of the machine's limit and next to NumPy
+    Bench(bench::Args),
     /// Answer a prompt with a language model
     Run(run::Args),
     /// Fetch a known model, or list them
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Pull(args) => pull::run(&args),
         Command::Inspect(args) => inspect::run(&args),

@@ -5,46 +5,12 @@
 //!
 //! With one thread on Linux, times are the thread's processor time, so that other programs disturb little.
 
-use std::time::Instant;
-
 use wootz_blocks::{BlockFormat, quantize};
 use wootz_cpu::quant::{ActLayout, Acts, Output, Weights, matmul_rows, quantize_rows};
 use wootz_cpu::team::Team;
 
-/// Seconds since some moment: of this thread's processor time where the system tells it, else of the day.
-struct Clock {
-    own_time: bool,
-    start: Instant,
-}
-
-impl Clock {
-    fn now(&self) -> f64 {
-        #[cfg(target_os = "linux")]
-        if self.own_time {
-            let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-            // SAFETY: `t` is a valid place for the answer.
-            if unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) } == 0 {
-                return t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9;
-            }
-        }
-        self.start.elapsed().as_secs_f64()
-    }
-
-    /// Best seconds of a few runs of at least 50 ms.
-    fn best(&self, mut run: impl FnMut()) -> f64 {
-        run();
-        let once = self.now();
-        run();
-        let repeats = (0.05 / (self.now() - once).max(1e-9)).ceil().max(1.0) as u32;
-        (0..5)
-            .map(|_| {
-                let start = self.now();
-                (0..repeats).for_each(|_| run());
-                (self.now() - start) / f64::from(repeats)
-            })
-            .fold(f64::INFINITY, f64::min)
-    }
-}
+mod clock;
+use clock::Clock;
 
 fn bandwidth(team: &Team, clock: &Clock) {
     let source = vec![1u64; 32 << 20];
@@ -90,7 +56,7 @@ fn main() {
         |i: usize, default| args.get(i).map_or(default, |n| n.parse().expect("rows and columns are numbers"));
     let (rows, cols): (usize, usize) = (number(1, 2048), number(2, 2048));
     let team = Team::new(number(3, 2));
-    let clock = Clock { own_time: team.size() == 1, start: Instant::now() };
+    let clock = Clock::new(team.size());
     bandwidth(&team, &clock);
     println!("{rows} x {cols}, {} threads; decode reads 256 MB of weights in turn", team.size());
     for &format in BlockFormat::ALL.iter().filter(|f| Weights::supports(**f) && only.is_none_or(|o| o == **f))

@@ -7,7 +7,8 @@ use crate::team::Team;
 use std::any::Any;
 use std::sync::Arc;
 use wootz_backend::{
-    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits, Run,
+    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
+    Run,
 };
 use wootz_ir::{DType, Error, Result};
 use wootz_plan::{Capabilities, Plan};
@@ -141,7 +142,8 @@ fn system_memory() -> usize {
     #[cfg(unix)]
     {
         // SAFETY: sysconf reads a number.
-        let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+        let (pages, size) =
+            unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
         if pages > 0 && size > 0 {
             return (pages as usize).saturating_mul(size as usize);
         }

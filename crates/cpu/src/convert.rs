@@ -4,6 +4,7 @@
 //! (Rust's `as`; NumPy leaves the out-of-range cases undefined). Integers narrow modulo 2^bits, bool is 0 or 1,
 //! and to bool everything but 0 is true (NaN too), all as NumPy.
 
+use crate::isa::{Isa, Kernel, dispatch};
 use crate::isa_fn;
 use half::{bf16, f16};
 
@@ -52,15 +53,17 @@ pub(crate) fn f32_to_bf16_element(value: f32) -> bf16 {
 }
 
 macro_rules! slice_conversions {
-    ($($(#[$meta:meta])* $name:ident: $from:ty => $to:ty, $element:expr;)*) => {
+    ($($(#[$meta:meta])* $name:ident: $from:ty => $to:ty, $element:expr $(, $hardware:ident)?;)*) => {
         isa_fn! {$(
             $(#[$meta])*
             ///
             /// Panics if the lengths differ.
             pub fn $name<I>(x: &[$from], y: &mut [$to]) {
                 assert_eq!(x.len(), y.len());
-                #[cfg(target_arch = "x86_64")]
-                let (x, y) = f16c::$name::<I>(x, y);
+                $(
+                    #[cfg(target_arch = "x86_64")]
+                    let (x, y) = f16c::$hardware::<I>(x, y);
+                )?
                 for (y, &x) in y.iter_mut().zip(x) {
                     *y = $element(x);
                 }
@@ -70,24 +73,91 @@ macro_rules! slice_conversions {
 }
 slice_conversions! {
     /// f16 to f32.
-    f16_to_f32: f16 => f32, f16_to_f32_element;
+    f16_to_f32: f16 => f32, f16_to_f32_element, widen;
     /// f32 to f16.
-    f32_to_f16: f32 => f16, f32_to_f16_element;
+    f32_to_f16: f32 => f16, f32_to_f16_element, narrow;
     /// bf16 to f32.
     bf16_to_f32: bf16 => f32, bf16_to_f32_element;
     /// f32 to bf16.
     f32_to_bf16: f32 => bf16, f32_to_bf16_element;
 }
 
+/// Types that convert to B with the rules of this module.
+pub trait CastTo<B>: Copy {
+    /// Converts one number.
+    fn cast_to(self) -> B;
+}
+
+macro_rules! casts {
+    ($($from:ty)* => $to:tt) => {$(casts!(@each $from, $to);)*};
+    (@each $from:ty, [$($to:ty)*]) => {$(
+        impl CastTo<$to> for $from {
+            #[inline(always)]
+            fn cast_to(self) -> $to {
+                self as $to
+            }
+        }
+    )*};
+}
+casts!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 => [u8 u16 u32 u64 i8 i16 i32 i64 f32 f64]);
+casts!(bool => [u8 u16 u32 u64 i8 i16 i32 i64 bool]);
+
+macro_rules! truth_casts {
+    ($($t:ty: $zero:literal)*) => {$(
+        impl CastTo<bool> for $t {
+            #[inline(always)]
+            fn cast_to(self) -> bool {
+                self != $zero
+            }
+        }
+    )*};
+}
+truth_casts!(u8: 0 u16: 0 u32: 0 u64: 0 i8: 0 i16: 0 i32: 0 i64: 0 f32: 0.0 f64: 0.0);
+
+impl CastTo<f32> for bool {
+    #[inline(always)]
+    fn cast_to(self) -> f32 {
+        self as u8 as f32
+    }
+}
+
+impl CastTo<f64> for bool {
+    #[inline(always)]
+    fn cast_to(self) -> f64 {
+        self as u8 as f64
+    }
+}
+
+struct Cast<'a, A, B>(&'a [A], &'a mut [B]);
+
+impl<A: CastTo<B>, B> Kernel for Cast<'_, A, B> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for (y, &x) in self.1.iter_mut().zip(self.0) {
+            *y = x.cast_to();
+        }
+    }
+}
+
+/// Converts every element.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn cast<A: CastTo<B>, B>(x: &[A], y: &mut [B]) {
+    assert_eq!(x.len(), y.len());
+    dispatch(Cast(x, y));
+}
+
 /// The conversions that x86 has instructions for: each does whole registers and returns what is left.
 #[cfg(target_arch = "x86_64")]
 mod f16c {
-    use super::{bf16, f16};
+    use super::f16;
     use crate::isa::{Isa, Level};
     use std::arch::x86_64::*;
 
     #[inline(always)]
-    pub fn f16_to_f32<'a, I: Isa>(x: &'a [f16], y: &'a mut [f32]) -> (&'a [f16], &'a mut [f32]) {
+    pub fn widen<'a, I: Isa>(x: &'a [f16], y: &'a mut [f32]) -> (&'a [f16], &'a mut [f32]) {
         let n = if I::LEVEL >= Level::Avx2 { x.len() / 8 * 8 } else { 0 };
         for i in (0..n).step_by(8) {
             // SAFETY: `i + 8 <= n`, and this level has F16C.
@@ -100,7 +170,7 @@ mod f16c {
     }
 
     #[inline(always)]
-    pub fn f32_to_f16<'a, I: Isa>(x: &'a [f32], y: &'a mut [f16]) -> (&'a [f32], &'a mut [f16]) {
+    pub fn narrow<'a, I: Isa>(x: &'a [f32], y: &'a mut [f16]) -> (&'a [f32], &'a mut [f16]) {
         let n = if I::LEVEL >= Level::Avx2 { x.len() / 8 * 8 } else { 0 };
         for i in (0..n).step_by(8) {
             // SAFETY: `i + 8 <= n`, and this level has F16C.
@@ -110,16 +180,6 @@ mod f16c {
             }
         }
         (&x[n..], &mut y[n..])
-    }
-
-    #[inline(always)]
-    pub fn bf16_to_f32<'a, I: Isa>(x: &'a [bf16], y: &'a mut [f32]) -> (&'a [bf16], &'a mut [f32]) {
-        (x, y)
-    }
-
-    #[inline(always)]
-    pub fn f32_to_bf16<'a, I: Isa>(x: &'a [f32], y: &'a mut [bf16]) -> (&'a [f32], &'a mut [bf16]) {
-        (x, y)
     }
 }
 

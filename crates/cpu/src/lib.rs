@@ -10,17 +10,23 @@
 //! associated differently). Within one instruction set and worker count results are deterministic, unless
 //! a function says otherwise.
 
+pub mod attention;
 mod backend;
 pub mod convert;
+pub mod copy;
 mod exec;
 pub mod gemm;
 pub mod isa;
 pub mod math;
 mod memory;
+mod peak;
 pub mod quant;
 pub mod reduce;
 pub mod rows;
+pub mod scan;
 pub mod scratch;
+pub mod sort;
 pub mod team;
 
 pub use backend::CpuBackend;
+pub use peak::measure_fma_gflops;

@@ -272,11 +272,10 @@ impl Number {
                 Number::Uint(u) => u != 0,
                 Number::Float(f) => f != 0.0,
             }),
-            Kind::Float => Number::Float(match (self, dtype) {
-                // Straight to f32: by way of f64 a 64-bit integer would be rounded twice.
-                (Number::Int(i), DType::F32) => i as f32 as f64,
-                (Number::Uint(u), DType::F32) => u as f32 as f64,
-                _ => round_float(self.to_f64(), dtype),
+            Kind::Float => Number::Float(match self {
+                Number::Int(i) => round_integer(i < 0, i.unsigned_abs(), dtype),
+                Number::Uint(u) => round_integer(false, u, dtype),
+                Number::Bool(_) | Number::Float(_) => round_float(self.to_f64(), dtype),
             }),
             Kind::Signed | Kind::Unsigned => self.to_integer(dtype),
         }
@@ -356,14 +355,37 @@ impl fmt::Display for Number {
     }
 }
 
-/// `value` rounded to the precision of a float dtype.
+/// `value` rounded once, ties to even, to the precision of a float dtype.
 pub fn round_float(value: f64, dtype: DType) -> f64 {
     match dtype {
-        DType::F16 => half::f16::from_f64(value).to_f64(),
-        DType::BF16 => half::bf16::from_f64(value).to_f64(),
+        DType::F16 => round_to_grid(value, 10, -14, 65504.0),
+        DType::BF16 => round_to_grid(value, 7, -126, f32::from_bits(0x7f7f_0000) as f64),
         DType::F32 => value as f32 as f64,
         _ => value,
     }
+}
+
+/// `value` on the grid of a narrow float: `digits` after the leading one, exponents from `lowest` on, up to `largest`.
+///
+/// Conversions by way of f32, or of the upper half of the f64, round twice or lose the bits that break a tie; the result
+/// must not depend on which of them a machine has.
+fn round_to_grid(value: f64, digits: i32, lowest: i32, largest: f64) -> f64 {
+    if !value.is_finite() || value == 0.0 {
+        return value;
+    }
+    let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
+    let unit = f64::from_bits(((exponent.max(lowest) - digits + 1023) as u64) << 52);
+    let rounded = (value / unit).round_ties_even() * unit;
+    if rounded.abs() > largest { f64::INFINITY.copysign(value) } else { rounded }
+}
+
+/// An integer, given as sign and magnitude, rounded once to the precision of a float dtype.
+fn round_integer(negative: bool, magnitude: u64, dtype: DType) -> f64 {
+    // Beyond 53 bits the lowest eleven only break ties: one sticky bit stands for them, and f64 holds the rest exactly.
+    let exact = dtype == DType::F64 || magnitude >> 53 == 0;
+    let sticky = (magnitude >> 11 | u64::from(magnitude & 0x7ff != 0)) << 11;
+    let value = if exact { magnitude as f64 } else { sticky as f64 };
+    round_float(if negative { -value } else { value }, dtype)
 }
 
 macro_rules! number_from {
@@ -432,5 +454,56 @@ mod tests {
         assert_eq!(Number::Int(300).cast(DType::U8), Number::Uint(44));
         assert_eq!(Number::Int(-1).cast(DType::U64), Number::Uint(u64::MAX));
         assert_eq!(Number::Float(1.0 + 1e-9).cast(DType::F32), Number::Float(1.0));
+    }
+
+    #[test]
+    fn floats_round_once() {
+        let tie = 1.0 + 2f64.powi(-11);
+        for (value, dtype, want) in [
+            (tie, DType::F16, 1.0),
+            (tie + 2f64.powi(-45), DType::F16, 1.0 + 2f64.powi(-10)),
+            (-tie - 2f64.powi(-45), DType::F16, -1.0 - 2f64.powi(-10)),
+            (1.0 + 2f64.powi(-8) + 2f64.powi(-45), DType::BF16, 1.0 + 2f64.powi(-7)),
+            (65519.99, DType::F16, 65504.0),
+            (65520.0, DType::F16, f64::INFINITY),
+            (2f64.powi(-25), DType::F16, 0.0),
+            (2f64.powi(-25) * 1.0001, DType::F16, 2f64.powi(-24)),
+            (3.395e38, DType::BF16, 3.3895313892515355e38),
+            (2f64.powi(-133), DType::BF16, 2f64.powi(-133)),
+            (1e-310, DType::BF16, 0.0),
+        ] {
+            assert_eq!(round_float(value, dtype), want, "{value} {dtype}");
+        }
+        assert!(round_float(-1e-310, DType::F16).is_sign_negative());
+        assert!(round_float(f64::NAN, DType::F16).is_nan());
+    }
+
+    #[test]
+    fn every_half_is_its_own_rounding() {
+        for bits in 0..=u16::MAX {
+            for (value, dtype) in [
+                (half::f16::from_bits(bits).to_f64(), DType::F16),
+                (half::bf16::from_bits(bits).to_f64(), DType::BF16),
+            ] {
+                assert!(
+                    value.is_nan() || round_float(value, dtype).to_bits() == value.to_bits(),
+                    "{value} {dtype}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn integers_round_to_floats_once() {
+        let above_tie = (1i64 << 60) + (1 << 36) + 1;
+        assert_eq!(Number::Int(above_tie).cast(DType::F32), Number::Float(above_tie as f32 as f64));
+        assert_eq!(Number::Int(-above_tie).cast(DType::F32), Number::Float(-(above_tie as f32 as f64)));
+        assert_eq!(Number::Uint(u64::MAX).cast(DType::F32), Number::Float(2f64.powi(64)));
+        assert_eq!(Number::Uint(u64::MAX - 1024).cast(DType::F64), Number::Float((u64::MAX - 1024) as f64));
+        assert_eq!(
+            Number::Int((1 << 60) + (1 << 52) + 1).cast(DType::BF16),
+            Number::Float(2f64.powi(60) + 2f64.powi(53))
+        );
+        assert_eq!(Number::Int(i64::MIN).cast(DType::F32), Number::Float(-(2f64.powi(63))));
     }
 }

@@ -13,6 +13,7 @@ mod generate;
 mod model;
 mod models;
 pub mod pull;
+pub mod quantize;
 mod rope;
 pub mod sampling;
 mod session;

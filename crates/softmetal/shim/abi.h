@@ -32,6 +32,8 @@ struct Lane {
   const GroupInfo *group;
   unsigned position[3];
   unsigned index, lane, simd;
+  // Set when all lanes of the simdgroup met and none has passed another meeting point since.
+  unsigned in_step;
   void *worker;
 };
 

@@ -20,8 +20,12 @@ namespace metal {
   template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(vec<T, N> x, vec<T, N> y) {                           \
     return _map([](T a, T b) { return T(name(a, b)); }, x, y);                                                          \
   }                                                                                                                    \
-  template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(vec<T, N> x, T y) { return name(x, vec<T, N>(y)); }   \
-  template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(T x, vec<T, N> y) { return name(vec<T, N>(x), y); }
+  template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(vec<T, N> x, make_scalar_t<vec<T, N>> y) { return name(x, vec<T, N>(y)); } \
+  template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(make_scalar_t<vec<T, N>> x, vec<T, N> y) { return name(vec<T, N>(x), y); } \
+  template <class I, class = enable_if_t<is_integral<I>::value>> SOFTMETAL_INLINE float name(I x, float y) { return name(float(x), y); } \
+  template <class I, class = enable_if_t<is_integral<I>::value>> SOFTMETAL_INLINE float name(float x, I y) { return name(x, float(y)); } \
+  template <class I, class = enable_if_t<is_integral<I>::value>> SOFTMETAL_INLINE half name(I x, half y) { return name(half(x), y); } \
+  template <class I, class = enable_if_t<is_integral<I>::value>> SOFTMETAL_INLINE half name(half x, I y) { return name(x, half(y)); }
 #define SOFTMETAL_MATH3(name, expression)                                                                              \
   SOFTMETAL_INLINE float name(float x, float y, float z) { return expression; }                                        \
   SOFTMETAL_INLINE half name(half x, half y, half z) { return half(name(float(x), float(y), float(z))); }              \

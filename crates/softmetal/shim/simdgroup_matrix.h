@@ -1,4 +1,4 @@
-// metal_simdgroup_matrix. The first lane holds the whole 8x8 matrix and does the work for all, so that loads,
+// metal_simdgroup_matrix. The last lane, which the device runs first, holds the whole 8x8 matrix and does the work for all, so that loads,
 // stores and products need no exchange; thread_elements() spreads it over the lanes, and the next use gathers it again.
 #pragma once
 
@@ -30,15 +30,28 @@ SOFTMETAL_INLINE void put8(float *p, float8 v) { __builtin_memcpy(p, &v, 32); }
 template <class T> SOFTMETAL_INLINE void put8(T *p, float8 v) {
   for (int i = 0; i < 8; i++) p[i] = T(v[i]);
 }
-SOFTMETAL_INLINE bool leads() { return softmetal::current_lane()->lane == 0; }
-// With checks on, every lane must take part.
+enum { counts_matrix_memory = 1, counts_matrix_product = 2 };
+// The device runs the last lane of a simdgroup first.
+SOFTMETAL_INLINE bool leads() {
+  const softmetal::Lane *l = softmetal::current_lane();
+  return l->lane + 1 == l->group->simd_width || l->index + 1 == l->group->thread_count;
+}
+// The leading lane must not touch memory before the others have done what precedes; hardware runs them in step. After a
+// simdgroup barrier or another matrix operation they are in step already. With checks on, they always meet.
 SOFTMETAL_INLINE void together(uint what, const char *file, unsigned site) {
 #ifdef SOFTMETAL_CHECK
   softmetal_runtime->collective(softmetal::current_lane(), nullptr, nullptr, file, site, softmetal::all_lanes);
-  if (leads()) softmetal_runtime->count(softmetal::current_lane(), what, 1);
+  if (what && leads()) softmetal_runtime->count(softmetal::current_lane(), what, 1);
 #endif
 }
-enum { counts_matrix_memory = 1, counts_matrix_product = 2 };
+SOFTMETAL_INLINE void meet(const char *file, unsigned site) {
+#ifdef SOFTMETAL_CHECK
+  together(counts_matrix_memory, file, site);
+#else
+  if (!softmetal::current_lane()->in_step)
+    softmetal_runtime->collective(softmetal::current_lane(), nullptr, nullptr, file, site, softmetal::all_lanes);
+#endif
+}
 } // namespace detail
 
 template <class T, int Cols, int Rows> struct simdgroup_matrix {
@@ -63,9 +76,9 @@ template <class T, int Cols, int Rows> struct simdgroup_matrix {
   void scatter(const char *file, unsigned site) const {
     if (spread) return;
     softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
-      const simdgroup_matrix *first = static_cast<const simdgroup_matrix *>(slots[__builtin_ctzl(active)]);
+      const simdgroup_matrix *leader = static_cast<const simdgroup_matrix *>(slots[63 - __builtin_clzl(active)]);
       detail::each(active, [&](int l) {
-        const T *p = first->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
+        const T *p = leader->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
         static_cast<simdgroup_matrix *>(slots[l])->own = storage_type(p[0], p[1]);
       });
       return 0;
@@ -76,9 +89,9 @@ template <class T, int Cols, int Rows> struct simdgroup_matrix {
   void gather(const char *file, unsigned site) const {
     if (!spread) return;
     softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
-      simdgroup_matrix *first = static_cast<simdgroup_matrix *>(slots[__builtin_ctzl(active)]);
+      simdgroup_matrix *leader = static_cast<simdgroup_matrix *>(slots[63 - __builtin_clzl(active)]);
       detail::each(active, [&](int l) {
-        T *p = first->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
+        T *p = leader->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
         storage_type own = static_cast<const simdgroup_matrix *>(slots[l])->own;
         p[0] = own.x;
         p[1] = own.y;
@@ -102,7 +115,7 @@ template <class T, int C, int R = C> inline simdgroup_matrix<T, C, R> make_diago
 
 template <class T, int C, int R, class U>
 inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
-  detail::together(detail::counts_matrix_memory, SOFTMETAL_HERE);
+  detail::meet(SOFTMETAL_HERE);
   d.spread = false;
   if (!detail::leads()) return;
   const U *p = src + origin.y * stride + origin.x;
@@ -112,11 +125,14 @@ inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong str
 template <class T, int C, int R, class U>
 inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
   s.gather(SOFTMETAL_HERE);
-  detail::together(detail::counts_matrix_memory, SOFTMETAL_HERE);
-  if (!detail::leads()) return;
-  U *p = dst + origin.y * stride + origin.x;
-  for (ulong r = 0; r < 8; r++)
-    for (ulong c = 0; c < 8; c++) (transposed ? p[c * stride + r] : p[r * stride + c]) = softmetal::cast<U>(s.full[r * 8 + c]);
+  detail::meet(SOFTMETAL_HERE);
+  if (detail::leads()) {
+    U *p = dst + origin.y * stride + origin.x;
+    for (ulong r = 0; r < 8; r++)
+      for (ulong c = 0; c < 8; c++) (transposed ? p[c * stride + r] : p[r * stride + c]) = softmetal::cast<U>(s.full[r * 8 + c]);
+  }
+  detail::together(0, SOFTMETAL_HERE);
+  softmetal::current_lane()->in_step = 0;
 }
 // The argument is a short vector where the caller has no need for 64 bits.
 template <class T, int C, int R, class U, class V>

@@ -47,7 +47,7 @@ template <class To, class From> constexpr __attribute__((always_inline)) inline 
 
 #ifdef __x86_64__
 // What clang calls to round a float to bfloat; old runtime libraries lack it. To nearest even; a NaN stays quiet.
-extern "C" __attribute__((visibility("hidden"))) inline bfloat __truncsfbf2(float value) {
+extern "C" __attribute__((visibility("hidden"), used, no_sanitize("thread"))) bfloat __truncsfbf2(float value) {
   uint u = __builtin_bit_cast(uint, value);
   ushort r = (u & 0x7fffffffu) > 0x7f800000u ? ushort((u >> 16) | 0x40u) : ushort((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
   return __builtin_bit_cast(bfloat, r);

@@ -89,6 +89,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Rows for this device whose cases were all judged and all passed: the failure is gone, and so should be the row.
+    /// Meaningful once every case of the full level was judged.
     pub fn stale(&self) -> impl Iterator<Item = &'a Exception> + '_ {
         let unneeded =
             |(row, count): (&'a Exception, &(usize, usize))| (count.0 > 0 && count.1 == 0).then_some(row);

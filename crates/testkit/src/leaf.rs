@@ -120,6 +120,8 @@ pub struct Leaf {
     pub tensor: HostTensor,
     /// Where they lie in the physical buffer.
     pub layout: Layout,
+    /// Whether the graph may overwrite the buffer.
+    pub donated: bool,
 }
 
 /// Elements before the end of a physical buffer that no layout reaches.
@@ -128,7 +130,7 @@ const PADDING: usize = 3;
 impl Leaf {
     /// A leaf in row-major order.
     pub fn contiguous(tensor: HostTensor) -> Leaf {
-        Leaf { layout: Layout::contiguous(&tensor.shape), tensor }
+        Leaf { layout: Layout::contiguous(&tensor.shape), tensor, donated: false }
     }
 
     /// A leaf laid out by class. [`LayoutClass::Broadcast`] repeats the first slice along `broadcast_axis`.
@@ -142,7 +144,12 @@ impl Leaf {
                 *value = source.at(&coords);
             }
         }
-        Leaf { tensor, layout }
+        Leaf { tensor, layout, donated: false }
+    }
+
+    /// The same leaf, given away: an op may write into its buffer.
+    pub fn donated(self) -> Leaf {
+        Leaf { donated: true, ..self }
     }
 
     /// The dtype.

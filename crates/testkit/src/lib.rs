@@ -22,7 +22,7 @@ mod random_graph;
 mod tolerance;
 mod values;
 
-pub use case::{Build, Case, Numpy};
+pub use case::{Build, Case, Leeway, Numpy};
 pub use compare::{Mismatch, compare, compare_scaled};
 pub use families::{Level, cases};
 pub use faults::{FaultCase, expected_faults};

@@ -1,9 +1,12 @@
 //! Devices, and the one that is meant when none is named.
 
+use crate::check::CheckReport;
+use crate::dispatch::{self, CostModel, Standing};
 use crate::eval::PlanCache;
 use std::sync::{Arc, LazyLock};
-use wootz_backend::{Backend, DeviceInfo, MemoryStats};
+use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
 use wootz_cpu::CpuBackend;
+use wootz_ir::graph::Trace;
 use wootz_ir::{Error, Result};
 
 /// Where tensors are computed. Clones are the same device.
@@ -11,8 +14,15 @@ use wootz_ir::{Error, Result};
 pub struct Device(Arc<Inner>);
 
 struct Inner {
-    backend: Arc<dyn Backend>,
-    cache: PlanCache,
+    info: DeviceInfo,
+    kind: Kind,
+}
+
+enum Kind {
+    /// A device that runs plans itself.
+    Concrete { backend: Arc<dyn Backend>, cache: PlanCache, standing: Standing },
+    /// A choice between devices, made anew for each plan.
+    Auto(Vec<Device>),
 }
 
 static CPU: LazyLock<Device> = LazyLock::new(|| Device::from_backend(Arc::new(CpuBackend::new())));
@@ -25,7 +35,17 @@ impl Device {
 
     /// A device over any backend.
     pub fn from_backend(backend: Arc<dyn Backend>) -> Device {
-        Device(Arc::new(Inner { backend, cache: PlanCache::default() }))
+        Device::concrete(backend, Standing::default())
+    }
+
+    /// A device over any backend whose costs are known and need no measuring.
+    pub fn with_costs(backend: Arc<dyn Backend>, costs: CostModel) -> Device {
+        Device::concrete(backend, Standing::with_costs(costs))
+    }
+
+    fn concrete(backend: Arc<dyn Backend>, standing: Standing) -> Device {
+        let info = backend.info().clone();
+        Device(Arc::new(Inner { info, kind: Kind::Concrete { backend, cache: PlanCache::default(), standing } }))
     }
 
     /// Every device of this machine.
@@ -33,12 +53,37 @@ impl Device {
         vec![Device::cpu()]
     }
 
+    /// The best device for each plan, of all that passed their checks.
+    pub fn auto() -> Device {
+        static AUTO: LazyLock<Device> = LazyLock::new(|| Device::auto_over(Device::all()));
+        AUTO.clone()
+    }
+
+    /// The best for each plan of the devices given. One device alone is itself; of none there is the CPU.
+    pub fn auto_over(mut candidates: Vec<Device>) -> Device {
+        match candidates.len() {
+            0 => return Device::cpu(),
+            1 => return candidates.remove(0),
+            _ => {}
+        }
+        let names: Vec<&str> = candidates.iter().map(Device::name).collect();
+        let info = DeviceInfo {
+            name: "auto".into(),
+            description: format!("the best of {}", names.join(", ")),
+            kind: DeviceKind::Cpu,
+            facts: vec![],
+            memory_limit: candidates.iter().map(|d| d.info().memory_limit).max().unwrap_or(0),
+            buffer_limit: candidates.iter().map(|d| d.info().buffer_limit).max().unwrap_or(0),
+        };
+        Device(Arc::new(Inner { info, kind: Kind::Auto(candidates) }))
+    }
+
     /// The device with this name.
     pub fn from_name(name: &str) -> Result<Device> {
-        let all = Device::all();
         if name == "auto" {
-            return Ok(Device::cpu());
+            return Ok(Device::auto());
         }
+        let all = Device::all();
         all.iter().find(|d| d.name() == name).cloned().ok_or_else(|| Error::UnknownDevice {
             name: name.into(),
             known: ["auto".to_string()].into_iter().chain(all.iter().map(|d| d.name().to_string())).collect(),
@@ -49,49 +94,91 @@ impl Device {
     pub fn from_environment() -> Result<Device> {
         match std::env::var("WOOTZ_DEVICE") {
             Ok(name) if !name.is_empty() => Device::from_name(&name),
-            _ => Ok(Device::cpu()),
+            _ => Ok(Device::auto()),
         }
     }
 
     /// The name that the device is chosen by.
     pub fn name(&self) -> &str {
-        &self.0.backend.info().name
+        &self.0.info.name
     }
 
     /// What the device is.
     pub fn info(&self) -> &DeviceInfo {
-        self.0.backend.info()
+        &self.0.info
     }
 
-    /// How its memory is used.
+    /// How its memory is used; of an automatic device, that of the host.
     pub fn memory(&self) -> MemoryStats {
-        self.0.backend.memory()
+        self.home().backend().memory()
     }
 
     /// Gives cached memory and plans back.
     pub fn trim(&self) {
-        self.0.cache.clear();
-        self.0.backend.trim();
+        match &self.0.kind {
+            Kind::Concrete { backend, cache, .. } => {
+                cache.clear();
+                backend.trim();
+            }
+            Kind::Auto(candidates) => candidates.iter().for_each(Device::trim),
+        }
     }
 
-    /// The backend itself.
+    /// The backend itself; of an automatic device, that of the host.
     pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.0.backend
+        &self.parts().0
+    }
+
+    /// What the device proved at first use, family by family.
+    pub fn validation(&self) -> CheckReport {
+        let home = self.home();
+        home.standing().report(&home).clone()
     }
 
     pub(crate) fn cache(&self) -> &PlanCache {
-        &self.0.cache
+        self.parts().1
     }
 
-    /// The concrete device on which new values of this device are put.
+    pub(crate) fn standing(&self) -> &Standing {
+        self.parts().2
+    }
+
+    fn parts(&self) -> (&Arc<dyn Backend>, &PlanCache, &Standing) {
+        match &self.0.kind {
+            Kind::Concrete { backend, cache, standing } => (backend, cache, standing),
+            Kind::Auto(candidates) => host(candidates).parts(),
+        }
+    }
+
+    /// The concrete device on which new values of this device are put: itself, or the host.
     pub(crate) fn home(&self) -> Device {
-        self.clone()
+        match &self.0.kind {
+            Kind::Concrete { .. } => self.clone(),
+            Kind::Auto(candidates) => host(candidates).clone(),
+        }
     }
 
-    /// The same, for a value that is on `current` now.
-    pub(crate) fn home_of(&self, _current: &Device) -> Device {
-        self.clone()
+    /// Where a value that is on `current` is put when it is moved to this device: it stays where it is if it may.
+    pub(crate) fn home_of(&self, current: &Device) -> Device {
+        match &self.0.kind {
+            Kind::Auto(candidates) if candidates.contains(current) => current.clone(),
+            _ => self.home(),
+        }
     }
+
+    /// The concrete device that runs a graph.
+    pub(crate) fn for_graph(&self, trace: &Trace) -> Result<Device> {
+        match &self.0.kind {
+            Kind::Concrete { .. } => Ok(self.clone()),
+            Kind::Auto(candidates) => dispatch::choose(candidates, trace),
+        }
+    }
+}
+
+/// The CPU among the candidates, or else the first of them.
+fn host(candidates: &[Device]) -> &Device {
+    let cpu = candidates.iter().find(|d| d.info().kind == DeviceKind::Cpu);
+    cpu.unwrap_or(&candidates[0])
 }
 
 /// The device of `WOOTZ_DEVICE`, or the CPU where that names none.

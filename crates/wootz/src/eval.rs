@@ -33,7 +33,7 @@ pub fn eval<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
     check_devices(&tensors)?;
     let nodes: smallvec::SmallVec<[NodeRef; 4]> = tensors.iter().map(|t| t.node.clone()).collect();
     let trace = Trace::of(&nodes);
-    let device = first.device.home();
+    let device = first.device.for_graph(&trace)?;
     check_dtypes(&trace.graph, &device)?;
     let executable = device.cache().executable(&device, &trace.graph)?;
     let values = run(&device, &executable, &trace.leaves, &trace.constants)?;
@@ -142,7 +142,7 @@ struct Entry {
 const MAX_PLANS: usize = 4096;
 
 impl PlanCache {
-    fn executable(&self, device: &Device, graph: &Graph) -> Result<Arc<dyn Executable>> {
+    pub fn executable(&self, device: &Device, graph: &Graph) -> Result<Arc<dyn Executable>> {
         let mut hasher = FxHasher::default();
         graph.hash(&mut hasher);
         let key = hasher.finish();

@@ -1,12 +1,11 @@
 //! The CPU against the reference evaluator: the case list, and random graphs fused and unfused.
 
-use std::sync::Arc;
+mod common;
+
+use common::Artificial;
 use wootz::check::{Level, bind, check, evaluate};
-use wootz::{Backend, Device};
-use wootz_backend::{Buffer, DeviceInfo, Executable, Fence, HostMemory, MemoryStats, Run};
-use wootz_cpu::CpuBackend;
-use wootz_ir::{DType, Result};
-use wootz_plan::{Capabilities, Plan};
+use wootz::{Device, Result};
+use wootz_plan::Capabilities;
 use wootz_testkit::{compare, random_graph};
 
 #[test]
@@ -18,50 +17,8 @@ fn every_case_agrees_with_the_reference() {
     assert!(cases > 10_000, "{cases}");
 }
 
-/// The CPU with another planner setting.
-struct Planned {
-    cpu: CpuBackend,
-    capabilities: Capabilities,
-}
-
-impl Backend for Planned {
-    fn info(&self) -> &DeviceInfo {
-        self.cpu.info()
-    }
-    fn capabilities(&self) -> Capabilities {
-        self.capabilities
-    }
-    fn refuses(&self, dtype: DType) -> Option<&'static str> {
-        self.cpu.refuses(dtype)
-    }
-    fn allocate(&self, bytes: usize) -> Result<Buffer> {
-        self.cpu.allocate(bytes)
-    }
-    fn import(&self, memory: HostMemory) -> Result<Buffer> {
-        self.cpu.import(memory)
-    }
-    fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.cpu.upload(buffer, offset, bytes)
-    }
-    fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        self.cpu.download(buffer, offset, bytes)
-    }
-    fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
-        self.cpu.compile(plan)
-    }
-    fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
-        self.cpu.submit(executable, run)
-    }
-    fn memory(&self) -> MemoryStats {
-        self.cpu.memory()
-    }
-    fn trim(&self) {
-        self.cpu.trim();
-    }
-}
-
 fn device(capabilities: Capabilities) -> Device {
-    Device::from_backend(Arc::new(Planned { cpu: CpuBackend::new(), capabilities }))
+    Artificial { capabilities, ..Artificial::new("cpu") }.device()
 }
 
 #[test]

@@ -76,12 +76,7 @@ fn matmul<T: Real + LoadAs<T>>(n: usize) -> Case {
     let (a, b, c) = (array(&x[..n * n]), array(&x[n * n..]), array(&vec![T::ZERO; n * n]));
     let run = move || {
         let shape = Shape { m: n, n, k: n };
-        gemm::matmul(
-            shape,
-            &Strided::left(a, n),
-            &Strided::right(b, n),
-            &StridedSink::row_major(c, n),
-        );
+        gemm::matmul(shape, &Strided::left(a, n), &Strided::right(b, n), &StridedSink::row_major(c, n));
     };
     Case { run: Box::new(run), work: 2.0 * (n * n * n) as f64, unit: "GFLOP/s" }
 }
@@ -90,12 +85,7 @@ fn gemv(n: usize) -> Case {
     let (a, v, c) = (array(&random(n * n)), array(&random(n)), array(&vec![0.0; n]));
     let run = move || {
         let shape = Shape { m: n, n: 1, k: n };
-        gemm::matmul(
-            shape,
-            &Strided::left(a, n),
-            &Strided::right(v, 1),
-            &StridedSink::row_major(c, 1),
-        );
+        gemm::matmul(shape, &Strided::left(a, n), &Strided::right(v, 1), &StridedSink::row_major(c, 1));
     };
     Case { run: Box::new(run), work: 4.0 * (n * n) as f64, unit: "GB/s" }
 }
@@ -185,11 +175,11 @@ pub fn build(name: &str) -> Case {
         "exp" => unary(slices::exp_f32),
         "sin" => unary(slices::sin_f32),
         "add" => add(),
-        "sum" => over_run(|x| reduce::reduce::<Sum, f32>(x), |parts| reduce::reduce::<Sum, f32>(parts)),
-        "max" => over_run(|x| reduce::reduce::<Max, f32>(x), |parts| reduce::reduce::<Max, f32>(parts)),
+        "sum" => over_run(reduce::reduce::<Sum, f32>, reduce::reduce::<Sum, f32>),
+        "max" => over_run(reduce::reduce::<Max, f32>, reduce::reduce::<Max, f32>),
         "argmax" => over_run(
             |x| reduce::arg_reduce::<ArgMax, f32>(x).map_or(0.0, |(_, v)| v),
-            |parts| reduce::reduce::<Max, f32>(parts),
+            reduce::reduce::<Max, f32>,
         ),
         "sum_axis0" => sum_columns(),
         "sum_axis1" => per_row(4096, 4096, 1, |x, y| y[0] = reduce::reduce::<Sum, f32>(x)),

@@ -1,13 +1,15 @@
 //! Our kernels next to NumPy on the same machine, turn by turn in one run.
 //!
 //! `WOOTZ_PYTHON` names an interpreter that has NumPy (default `python3`). Arguments choose cases by prefix.
-//! Before each turn of ours the program waits until NumPy's BLAS threads have stopped spinning.
+//! Before each turn the program waits, so that NumPy's BLAS threads stop spinning; on a machine with other work
+//! on it, `QUIET=1` makes both sides wait for idle processors. `ROUNDS` sets the number of turns.
 
 mod cases;
 mod peak;
 mod peer;
+mod quiet;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 fn best_and_median(mut times: Vec<f64>) -> (f64, f64) {
     times.sort_unstable_by(f64::total_cmp);
@@ -34,8 +36,9 @@ fn main() -> std::io::Result<()> {
         let repeats = (4e-3 / peer.time(name, 1)?).clamp(1.0, 1000.0) as usize;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
+            quiet::wait();
             theirs.push(peer.time(name, repeats)?);
-            std::thread::sleep(Duration::from_millis(40));
+            quiet::wait();
             (case.run)();
             let start = Instant::now();
             for _ in 0..repeats {

@@ -49,3 +49,20 @@ fn every_bf16_widens() {
     bf16_to_f32(&x, &mut y);
     assert!(x.iter().zip(&y).all(|(x, y)| same_f32(x.to_f32(), *y)));
 }
+
+#[test]
+fn casts_saturate_wrap_and_test() {
+    let x = [f32::NAN, 1e20, -1e20, -1.9, 255.9, 3.5, -0.0];
+    let mut narrow = [9u8; 7];
+    cast(&x, &mut narrow);
+    assert_eq!(narrow, [0, 255, 0, 0, 255, 3, 0]);
+    let mut truth = [false; 7];
+    cast(&x, &mut truth);
+    assert_eq!(truth, [true, true, true, true, true, true, false]);
+    let mut wrapped = [0i8; 3];
+    cast(&[300i64, -129, 127], &mut wrapped);
+    assert_eq!(wrapped, [44, 127, 127]);
+    let mut floats = [0.0f64; 2];
+    cast(&[true, false], &mut floats);
+    assert_eq!(floats, [1.0, 0.0]);
+}

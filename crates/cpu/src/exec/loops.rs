@@ -306,8 +306,12 @@ pub fn binary(f: BinaryFn, t: ScalarType) -> Option<Loop2> {
             F32 => loop2!(f32 => f32, |x, y| x % y), F64 => loop2!(f64 => f64, |x, y| x % y)),
         BinaryFn::Pow => integers!(t, |x, y| x.power(y),
             F32 => slice2!(f32, math::pow_f32), F64 => slice2!(f64, math::pow_f64)),
-        BinaryFn::Atan2 => by_type!(t, F32 => slice2!(f32, math::atan2_f32), F64 => slice2!(f64, math::atan2_f64)),
-        BinaryFn::Hypot => by_type!(t, F32 => slice2!(f32, math::hypot_f32), F64 => slice2!(f64, math::hypot_f64)),
+        BinaryFn::Atan2 => {
+            by_type!(t, F32 => slice2!(f32, math::atan2_f32), F64 => slice2!(f64, math::atan2_f64))
+        }
+        BinaryFn::Hypot => {
+            by_type!(t, F32 => slice2!(f32, math::hypot_f32), F64 => slice2!(f64, math::hypot_f64))
+        }
         BinaryFn::Min => extreme!(t, <),
         BinaryFn::Max => extreme!(t, >),
         BinaryFn::Eq => comparison!(t, ==),
@@ -321,7 +325,9 @@ pub fn binary(f: BinaryFn, t: ScalarType) -> Option<Loop2> {
         BinaryFn::Shr => integers!(t, |x, y| x.shift_right(y)),
         BinaryFn::CopySign => by_type!(t,
             F32 => loop2!(f32 => f32, |x, y| x.copysign(y)), F64 => loop2!(f64 => f64, |x, y| x.copysign(y))),
-        BinaryFn::MulHi => by_type!(t, U32 => loop2!(u32 => u32, |x, y| ((x as u64 * y as u64) >> 32) as u32)),
+        BinaryFn::MulHi => {
+            by_type!(t, U32 => loop2!(u32 => u32, |x, y| ((x as u64 * y as u64) >> 32) as u32))
+        }
     }
 }
 

@@ -152,7 +152,13 @@ fn operand<'a>(load: &Load, run: &Binding<'a>, slot: usize, index: usize) -> Opt
     let start = run.pointers[buffer as usize].wrapping_offset(position * load.dtype.size() as isize);
     let (row, column) = (load.layout.strides[rank - 2], load.layout.strides[rank - 1]);
     let (lane, depth) = if slot == 0 { (row, column) } else { (column, row) };
-    Some(Operand { start: start.cast_const(), lane, depth, dtype: load.dtype, _memory: std::marker::PhantomData })
+    Some(Operand {
+        start: start.cast_const(),
+        lane,
+        depth,
+        dtype: load.dtype,
+        _memory: std::marker::PhantomData,
+    })
 }
 
 /// An operand that is computed: row-major, `columns` wide, from point `offset` of the tape on.

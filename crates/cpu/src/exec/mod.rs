@@ -113,7 +113,11 @@ impl CpuExecutable {
         let shared = SyncPtr::new(base.wrapping_add(plan.scratch.next_multiple_of(64)));
         let fault = AtomicU64::new(0);
         let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault);
-        if self.parallel { Team::global().run(&walk) } else { walk(&Worker::solo()) }
+        if self.parallel {
+            Team::global().run(&walk)
+        } else {
+            walk(&Worker::solo())
+        }
         match fault.into_inner() {
             0 => Ok(results),
             code => Err(self.describe(code)),
@@ -165,8 +169,10 @@ impl Executable for CpuExecutable {
 
 /// The first byte of a buffer that is at least as large as the plan says.
 fn bound(buffer: &Buffer, bytes: usize) -> Result<*mut u8> {
-    let memory = crate::memory::memory(buffer)
-        .ok_or_else(|| Error::Device { device: "cpu".into(), detail: "a leaf is on another device".into() })?;
+    let memory = crate::memory::memory(buffer).ok_or_else(|| Error::Device {
+        device: "cpu".into(),
+        detail: "a leaf is on another device".into(),
+    })?;
     if buffer.len() < bytes {
         let detail = format!("a leaf of {} bytes where the plan needs {bytes}", buffer.len());
         return Err(Error::Device { device: "cpu".into(), detail });

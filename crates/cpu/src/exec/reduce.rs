@@ -1,13 +1,14 @@
-//! Reductions by block loops.
+//! Reductions: rows by the run kernels, columns by folding rows into a row of results.
 //!
-//! Elements are combined into a block of running values, lane by lane, and the block is folded in halves at the end: every
-//! type vectorises, and the error of a float sum grows with the logarithm of its length rather than with the length.
+//! Input that lies in memory goes to the kernels as it is; computed input goes there block by block. Either way a float sum
+//! is made of many short chains, so that its error grows with the logarithm of its length rather than with the length.
 
 use super::Task;
 use super::access::fill;
 use super::loops::{self, Loop2};
 use super::tape::{BLOCK, Frame, Tape};
 use super::workspace::Workspace;
+use crate::reduce::{self, Max, Min, Number as Run, Prod, Reducer, Sum};
 use std::ops::Range;
 use wootz_ir::op::ReduceOp;
 use wootz_ir::scalar::BinaryFn;
@@ -18,11 +19,18 @@ use wootz_plan::{Fused, Step};
 const BATCH: usize = 512;
 /// Rows added into one running block before it is added to the next level, in column order.
 const ROWS: usize = 128;
+/// Columns that are folded together when they lie in memory: their running values stay in the first-level cache.
+const COLUMNS: usize = 4096;
 
 /// How one reduction combines values of one type.
 #[derive(Clone, Copy)]
 struct Combine {
+    /// `d[i] = a[i] ∘ b[i]`.
     step: Loop2,
+    /// A run into one value.
+    run: unsafe fn(*const u8, usize, *mut u8),
+    /// Rows, `stride` values apart, into the first `n` running values.
+    rows: unsafe fn(*mut u8, usize, *const u8, usize, usize),
     identity: Number,
     kind: ScalarType,
     size: usize,
@@ -39,33 +47,53 @@ impl Combine {
             ReduceOp::All => BinaryFn::And,
         };
         let step = loops::binary(f, kind).expect("reductions are asked for on types that have them");
-        Combine { step, identity: identity(op, kind.dtype()), kind, size: kind.dtype().size() }
+        let (run, rows) = match kind {
+            // Truth values are bytes of 0 and 1: any is their maximum, all their minimum.
+            ScalarType::Bool => kernels::<u8>(op),
+            ScalarType::I32 => kernels::<i32>(op),
+            ScalarType::U32 => kernels::<u32>(op),
+            ScalarType::I64 => kernels::<i64>(op),
+            ScalarType::U64 => kernels::<u64>(op),
+            ScalarType::F32 => kernels::<f32>(op),
+            ScalarType::F64 => kernels::<f64>(op),
+        };
+        let identity = identity(op, kind.dtype());
+        Combine { step, run, rows, identity, kind, size: kind.dtype().size() }
     }
+}
 
-    /// `acc[i] = acc[i] ∘ x[i]`; `spare` is a block that the result may pass through.
-    ///
-    /// # Safety
-    /// All three point at `n` values; `spare` overlaps neither.
-    unsafe fn accumulate(&self, acc: *mut u8, x: *const u8, spare: *mut u8, n: usize) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            (self.step)(acc, x, spare, n);
-            std::ptr::copy_nonoverlapping(spare, acc, n * self.size);
-        }
+type RunKernel = unsafe fn(*const u8, usize, *mut u8);
+type RowsKernel = unsafe fn(*mut u8, usize, *const u8, usize, usize);
+
+fn kernels<T: Run>(op: ReduceOp) -> (RunKernel, RowsKernel)
+where
+    Sum: Reducer<T>,
+    Prod: Reducer<T>,
+    Min: Reducer<T>,
+    Max: Reducer<T>,
+{
+    match op {
+        ReduceOp::Sum => (run_kernel::<Sum, T>, rows_kernel::<Sum, T>),
+        ReduceOp::Prod => (run_kernel::<Prod, T>, rows_kernel::<Prod, T>),
+        ReduceOp::Min | ReduceOp::All => (run_kernel::<Min, T>, rows_kernel::<Min, T>),
+        ReduceOp::Max | ReduceOp::Any => (run_kernel::<Max, T>, rows_kernel::<Max, T>),
     }
+}
 
-    /// Folds `n ≥ 1` values into the first.
-    ///
-    /// # Safety
-    /// `values` and `spare` have `n` values each and do not overlap.
-    unsafe fn fold(&self, values: *mut u8, spare: *mut u8, mut n: usize) {
-        while n > 1 {
-            let half = n / 2;
-            let rest = n - half;
-            // SAFETY: both halves lie inside the block.
-            unsafe { self.accumulate(values, values.add(rest * self.size), spare, half) };
-            n = rest;
-        }
+/// # Safety
+/// `x` points at `n` values, `out` at room for one.
+unsafe fn run_kernel<R: Reducer<T>, T: Run>(x: *const u8, n: usize, out: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { *out.cast::<T>() = reduce::reduce::<R, T>(std::slice::from_raw_parts(x.cast(), n)) };
+}
+
+/// # Safety
+/// `acc` points at `n` values, `x` at `rows` rows of as many, `stride` values apart; the two do not overlap.
+unsafe fn rows_kernel<R: Reducer<T>, T: Run>(acc: *mut u8, n: usize, x: *const u8, rows: usize, stride: usize) {
+    // SAFETY: the caller's promise; the last row ends after its `n` values.
+    unsafe {
+        let x = std::slice::from_raw_parts(x.cast(), (rows - 1) * stride + n);
+        reduce::fold_rows::<R, T>(std::slice::from_raw_parts_mut(acc.cast(), n), x, rows, stride);
     }
 }
 
@@ -158,42 +186,38 @@ struct Blocks {
 
 impl Blocks {
     fn new(workspace: &mut Workspace) -> Blocks {
+        let level = workspace.reserve(COLUMNS * 8);
         let mut block = || workspace.reserve(BLOCK * 8);
-        Blocks { acc: block(), level: block(), spare: block(), values: block() }
+        Blocks { acc: block(), level, spare: block(), values: block() }
     }
 }
 
 impl Job<'_> {
-    /// Points of the input as values: in memory, or computed into a block.
-    unsafe fn values(&self, frame: &mut Frame, range: Range<usize>, blocks: &Blocks) -> *const u8 {
-        // SAFETY: the points exist, and a block has room for them.
-        unsafe {
-            if let Some(base) = self.tape.in_memory(self.task.run) {
-                return base.add(range.start * self.combine.size);
-            }
-            self.tape.load(self.task.run, frame, range, blocks.values);
-            blocks.values
-        }
-    }
-
-    /// Combines consecutive points into the first value of `blocks.acc`.
-    unsafe fn line(&self, frame: &mut Frame, range: Range<usize>, blocks: &Blocks) {
-        let Combine { size, kind, identity, .. } = self.combine;
-        let width = range.len().clamp(1, BLOCK);
-        // SAFETY: blocks hold BLOCK values; ranges are cut to blocks.
+    /// Combines consecutive points into one value at `out`.
+    unsafe fn line(&self, frame: &mut Frame, range: Range<usize>, blocks: &Blocks, out: *mut u8) {
+        let Combine { size, kind, identity, run, .. } = self.combine;
+        // SAFETY: the points exist; blocks hold BLOCK values, and ranges are cut to blocks.
         unsafe {
             if range.is_empty() {
-                return fill(identity, kind, blocks.acc, 1);
+                return fill(identity, kind, out, 1);
             }
-            let first = range.start..range.start + width;
-            let values = self.values(frame, first, blocks);
-            std::ptr::copy_nonoverlapping(values, blocks.acc, width * size);
-            for start in (range.start + width..range.end).step_by(BLOCK) {
+            if let Some(base) = self.tape.in_memory(self.task.run) {
+                return run(base.add(range.start * size), range.len(), out);
+            }
+            // One value per block, which are combined in turn when there are as many as a block holds.
+            let mut parts = 0;
+            for start in range.clone().step_by(BLOCK) {
                 let n = BLOCK.min(range.end - start);
-                let values = self.values(frame, start..start + n, blocks);
-                self.combine.accumulate(blocks.acc, values, blocks.spare, n);
+                self.tape.load(self.task.run, frame, start..start + n, blocks.values);
+                if parts == BLOCK {
+                    run(blocks.acc, parts, out);
+                    std::ptr::copy_nonoverlapping(out, blocks.acc, size);
+                    parts = 1;
+                }
+                run(blocks.values, n, blocks.acc.add(parts * size));
+                parts += 1;
             }
-            self.combine.fold(blocks.acc, blocks.spare, width);
+            run(blocks.acc, parts, out);
         }
     }
 
@@ -213,16 +237,16 @@ impl Job<'_> {
             for start in own.clone().step_by(BATCH) {
                 let end = own.end.min(start + BATCH);
                 for point in start..end {
-                    self.line(&mut frame, point * inner..(point + 1) * inner, &blocks);
                     let to = results.add((point - start) * combine.size);
-                    std::ptr::copy_nonoverlapping(blocks.acc, to, combine.size);
+                    self.line(&mut frame, point * inner..(point + 1) * inner, &blocks, to);
                 }
                 task.epilogue.store(task.run, &mut finish, start..end, results);
             }
         }
     }
 
-    /// Combines rows `inner` of the columns `columns` (at most a block) into `blocks.level`.
+    /// Combines rows `inner` of some columns into `blocks.level`: at most [`COLUMNS`] of them when they lie in memory, else
+    /// at most a block.
     unsafe fn column_block(
         &self,
         frame: &mut Frame,
@@ -231,22 +255,37 @@ impl Job<'_> {
         blocks: &Blocks,
     ) {
         let n = columns.len();
+        let Combine { size, kind, identity, step, rows, .. } = self.combine;
         // SAFETY: as in `line`.
         unsafe {
-            fill(self.combine.identity, self.combine.kind, blocks.level, n);
+            fill(identity, kind, blocks.level, n);
+            if inner.is_empty() {
+                return;
+            }
+            if let Some(base) = self.tape.in_memory(self.task.run) {
+                let first = base.add((inner.start * self.outer + columns.start) * size);
+                return rows(blocks.level, n, first, inner.len(), self.outer);
+            }
             for first in inner.clone().step_by(ROWS) {
-                fill(self.combine.identity, self.combine.kind, blocks.acc, n);
+                fill(identity, kind, blocks.acc, n);
                 // Two blocks take turns, so that nothing is copied back.
                 let (mut from, mut to) = (blocks.acc, blocks.spare);
                 for row in first..inner.end.min(first + ROWS) {
                     let start = row * self.outer + columns.start;
-                    let values = self.values(frame, start..start + n, blocks);
-                    (self.combine.step)(from, values, to, n);
+                    self.tape.load(self.task.run, frame, start..start + n, blocks.values);
+                    step(from, blocks.values, to, n);
                     std::mem::swap(&mut from, &mut to);
                 }
-                self.combine.accumulate(blocks.level, from, to, n);
+                step(blocks.level, from, to, n);
+                std::ptr::copy_nonoverlapping(to, blocks.level, n * size);
             }
         }
+    }
+
+    /// How many columns are taken at a time.
+    fn column_step(&self) -> usize {
+        // SAFETY: the run binds the plan's buffers.
+        if unsafe { self.tape.in_memory(self.task.run) }.is_some() { COLUMNS } else { BLOCK }
     }
 
     /// Each worker takes some outer points, which lie side by side, and walks down all rows of them.
@@ -261,8 +300,8 @@ impl Job<'_> {
         unsafe {
             let mut frame = self.tape.begin(task.run, workspace, BLOCK);
             let mut finish = task.epilogue.begin(task.run, workspace, own.len());
-            for start in own.clone().step_by(BLOCK) {
-                let end = own.end.min(start + BLOCK);
+            for start in own.clone().step_by(self.column_step()) {
+                let end = own.end.min(start + self.column_step());
                 self.column_block(&mut frame, start..end, 0..self.inner, &blocks);
                 task.epilogue.store(task.run, &mut finish, start..end, blocks.level);
             }
@@ -287,15 +326,14 @@ impl Job<'_> {
             } else {
                 for point in 0..outer {
                     let range = point * inner + own.start..point * inner + own.end;
-                    self.line(&mut frame, range, &blocks);
-                    let to = partial(task.worker.index(), point);
-                    std::ptr::copy_nonoverlapping(blocks.acc, to, combine.size);
+                    self.line(&mut frame, range, &blocks, partial(task.worker.index(), point));
                 }
             }
             task.worker.barrier();
             if task.worker.index() == 0 {
                 for other in 1..task.worker.count() {
-                    combine.accumulate(partial(0, 0), partial(other, 0), blocks.spare, outer);
+                    (combine.step)(partial(0, 0), partial(other, 0), blocks.spare, outer);
+                    std::ptr::copy_nonoverlapping(blocks.spare, partial(0, 0), outer * combine.size);
                 }
                 let mut finish = task.epilogue.begin(task.run, workspace, outer);
                 task.epilogue.store(task.run, &mut finish, 0..outer, partial(0, 0));

@@ -8,8 +8,8 @@ use super::access::{self, ReadRun, WriteRun, reader, writer};
 use super::loops::{self, Loop1, Loop2, Loop3};
 use super::workspace::Workspace;
 use smallvec::SmallVec;
-use wootz_ir::scalar::Instr;
 use std::ops::Range;
+use wootz_ir::scalar::Instr;
 use wootz_ir::{Layout, Number, ScalarType};
 use wootz_plan::{BufferId, Fused, Source, Store};
 
@@ -102,7 +102,10 @@ impl Tape {
             register_count: 0,
             results: program.results.clone(),
             sinks: Vec::new(),
-            result_computed: program.results.first().is_some_and(|&r| is_computed(&program.instrs[r as usize])),
+            result_computed: program
+                .results
+                .first()
+                .is_some_and(|&r| is_computed(&program.instrs[r as usize])),
             kernel_size: kernel_size(fused),
             plain: None,
         };
@@ -113,7 +116,9 @@ impl Tape {
         for (store, &slot) in stores.iter().zip(&program.results) {
             tape.add_sink(store, slot, program);
         }
-        if let (Some(_), [(_, Fill::Direct { buffer, offset, size })]) = (fused.plain(), tape.fills.as_slice()) {
+        if let (Some(_), [(_, Fill::Direct { buffer, offset, size })]) =
+            (fused.plain(), tape.fills.as_slice())
+        {
             tape.plain = Some(Plain { buffer: *buffer, byte_offset: offset * size });
         }
         tape
@@ -240,8 +245,7 @@ impl Tape {
         let [sink] = self.sinks.as_slice() else { return None };
         let passes = self.code.is_empty() && matches!(self.fills.as_slice(), [(_, Fill::Kernel)]);
         // SAFETY: the offset lies inside the buffer.
-        (passes && sink.direct)
-            .then(|| unsafe { sink.at(run, 0) })
+        (passes && sink.direct).then(|| unsafe { sink.at(run, 0) })
     }
 
     /// A worker's state for running the tape: slots that are registers point to the workspace.

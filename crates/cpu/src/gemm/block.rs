@@ -189,12 +189,10 @@ impl<T: Real> Product<'_, T> {
             Some(_) => whole..panels,
             None => split_range(panels, 1, row, self.grid.rows),
         };
-        for panel in share {
-            let start = pass.columns.start + panel * cols;
-            let lanes = start..pass.columns.end.min(start + cols);
-            // SAFETY: `divide` gave B room for all panels of a pass.
-            unsafe { pack_panel(self.b, lanes, pass.depth.clone(), cols, self.b_panel(pass, panel)) };
-        }
+        let lanes = pass.columns.start + share.start * cols
+            ..pass.columns.end.min(pass.columns.start + share.end * cols);
+        // SAFETY: `divide` gave B room for all panels of a pass.
+        unsafe { pack_panels(self.b, lanes, pass.depth.clone(), cols, self.b_panel(pass, share.start)) };
     }
 
     fn b_panel(&self, pass: &Pass, panel: usize) -> *mut T {
@@ -209,12 +207,8 @@ impl<T: Real> Product<'_, T> {
         for start in mine.clone().step_by(height) {
             let block = start..mine.end.min(start + height);
             if self.bare_a.is_none() {
-                for (panel, first) in block.clone().step_by(tile_rows).enumerate() {
-                    let lanes = first..block.end.min(first + tile_rows);
-                    let out = self.memory.a.wrapping_add(panel * tile_rows * pass.depth.len());
-                    // SAFETY: `divide` gave A room for `mc` rows.
-                    unsafe { pack_panel(self.a, lanes, pass.depth.clone(), tile_rows, out) };
-                }
+                // SAFETY: `divide` gave A room for `mc` rows.
+                unsafe { pack_panels(self.a, block.clone(), pass.depth.clone(), tile_rows, self.memory.a) };
             }
             // SAFETY: A and B are packed.
             unsafe { self.block(pass, block, &mine) };
@@ -328,24 +322,20 @@ impl NextPanel {
     }
 }
 
-/// Packs one panel, with zeros in the lanes that the operand does not have.
+/// Packs the lanes into panels, one after the other.
 ///
 /// # Safety
-/// `out` must have room for `width * depth.len()` numbers.
-unsafe fn pack_panel<T: Real>(
+/// `out` must have room for the panels.
+unsafe fn pack_panels<T: Real>(
     source: &dyn PackSource<T>,
     lanes: Range<usize>,
     depth: Range<usize>,
     width: usize,
     out: *mut T,
 ) {
-    let count = width * depth.len();
-    // SAFETY: the caller promises room; zeros first, so that a slice of initialised numbers exists.
-    let out = unsafe {
-        if lanes.len() < width {
-            std::ptr::write_bytes(out, 0, count);
-        }
-        std::slice::from_raw_parts_mut(out, count)
-    };
-    source.pack(lanes, depth, width, out);
+    let count = lanes.len().div_ceil(width) * width * depth.len();
+    if count > 0 {
+        // SAFETY: the caller promises room; scratch memory is initialised.
+        source.pack_panels(lanes, depth, width, unsafe { std::slice::from_raw_parts_mut(out, count) });
+    }
 }

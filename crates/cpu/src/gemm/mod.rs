@@ -14,12 +14,13 @@ mod integer;
 mod plan;
 mod sink;
 mod source;
-mod tile;
+pub(crate) mod tile;
 mod vector;
 
 pub use integer::{Wrapping, gemm_integer};
 pub use plan::{Gemm, Shape};
 pub use sink::{Epilogue, Sink, StridedSink};
+pub(crate) use source::PackStrided;
 pub use source::{AlongDepth, AlongLanes, LoadAs, PackSource, Strided, Widen};
 
 use crate::isa::Real;

@@ -16,9 +16,9 @@ pub struct Shape {
 }
 
 /// Bytes of one packed panel of B for a step of K; with a panel of A it should just fit the first cache.
-const DEPTH_BYTES: usize = 20 << 10;
+const DEPTH_BYTES: usize = 24 << 10;
 /// Bytes of a packed block of A: half the second cache.
-const A_BLOCK_BYTES: usize = 256 << 10;
+const A_BLOCK_BYTES: usize = 320 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
 const B_BLOCK_BYTES: usize = 4 << 20;
 /// Columns that an epilogue gets at a time, about.

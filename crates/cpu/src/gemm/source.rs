@@ -14,6 +14,21 @@ pub trait PackSource<T>: Sync {
     /// is beyond them in `out` is left as it is.
     fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]);
 
+    /// Packs as many panels as the lanes make, one after the other in `out`, zeros in the lanes that the last one lacks.
+    fn pack_panels(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T])
+    where
+        T: Copy + Default,
+    {
+        for first in lanes.clone().step_by(width) {
+            let panel = first..lanes.end.min(first + width);
+            let out = &mut out[(first - lanes.start) * depth.len()..][..width * depth.len()];
+            if panel.len() < width {
+                out.fill(T::default());
+            }
+            self.pack(panel, depth.clone(), width, out);
+        }
+    }
+
     /// The operand as plain memory, if it is that: small and thin products then skip the packing.
     fn strided(&self) -> Option<Strided<'_, T>> {
         None
@@ -92,12 +107,12 @@ load_as! {
 
 /// Packs a strided operand, converting on the way. Monomorphic in the width, so that the inner loops have
 /// constant lengths.
-struct PackStrided<'a, S, T> {
-    source: Strided<'a, S>,
-    lanes: Range<usize>,
-    depth: Range<usize>,
-    width: usize,
-    out: &'a mut [T],
+pub(crate) struct PackStrided<'a, S, T> {
+    pub source: Strided<'a, S>,
+    pub lanes: Range<usize>,
+    pub depth: Range<usize>,
+    pub width: usize,
+    pub out: &'a mut [T],
 }
 
 impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
@@ -122,9 +137,8 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
     #[inline(always)]
     fn transpose_blocks<I: Isa, const W: usize>(&mut self) -> usize {
         let side = transpose_side::<I>(size_of::<T>());
-        // A panel narrower than a block is written with rows that overlap, each mending the end of the last; and
-        // its first block must read `side` lanes, so the missing ones read the last lane again.
-        if side == 1 || W % side != 0 && W > side {
+        // A panel narrower than a block is written with rows that overlap, each mending the end of the last.
+        if side == 1 || !W.is_multiple_of(side) && W > side {
             return 0;
         }
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
@@ -137,11 +151,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
                 // SAFETY: `PLAIN` says that S is T. W lanes and `side` steps of depth are readable, and the loop
                 // condition says that the last row of the block ends inside `out`.
                 unsafe {
-                    if W >= side {
-                        transpose_block::<I, T>(from, self.source.lane, to, W as isize);
-                    } else {
-                        transpose_rows::<I, T, W>(from, self.source.lane, to);
-                    }
+                    transpose_block::<I, T>(from, self.source.lane, W, to, W as isize);
                 }
             }
             d += side;
@@ -168,33 +178,6 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
     }
 }
 
-/// A block of W lanes, fewer than a register holds, as `side` rows of W numbers side by side. Each row is written
-/// whole, and the next mends what it overwrote.
-///
-/// # Safety
-/// As [`transpose_block`], with W rows readable and the last row's end writable.
-#[inline(always)]
-unsafe fn transpose_rows<I: Isa, T: Real, const W: usize>(from: *const T, stride: isize, to: *mut T) {
-    let side = transpose_side::<I>(size_of::<T>());
-    let mut block = [T::ZERO; 64];
-    // SAFETY: the block has side² <= 64 elements; only W rows of the source are read, the others being
-    // copies of zeros in `rows`.
-    unsafe {
-        let mut rows = [T::ZERO; 64];
-        for l in 0..W {
-            std::ptr::copy_nonoverlapping(
-                from.offset(l as isize * stride),
-                rows.as_mut_ptr().add(l * side),
-                side,
-            );
-        }
-        transpose_block::<I, T>(rows.as_ptr(), side as isize, block.as_mut_ptr(), side as isize);
-        for d in 0..side {
-            std::ptr::copy_nonoverlapping(block.as_ptr().add(d * side), to.add(d * W), side);
-        }
-    }
-}
-
 impl<S: LoadAs<T>, T: Real> Kernel for PackStrided<'_, S, T> {
     type Out = ();
     #[inline(always)]
@@ -218,7 +201,88 @@ impl<S: LoadAs<T>, T: Real> Kernel for PackStrided<'_, S, T> {
     }
 }
 
+/// Panels side by side that are packed together when their lanes are adjacent: a row of memory is then read in runs
+/// that the hardware prefetches, instead of one cache line per row.
+const TOGETHER: usize = 8;
+
+/// Packs whole panels of an operand whose lanes are adjacent.
+struct PackTogether<'a, S, T> {
+    source: Strided<'a, S>,
+    lane: usize,
+    panels: usize,
+    depth: Range<usize>,
+    width: usize,
+    out: &'a mut [T],
+}
+
+impl<S: LoadAs<T>, T: Real> PackTogether<'_, S, T> {
+    #[inline(always)]
+    fn fixed<const W: usize>(self) {
+        let n = self.depth.len();
+        for (d, depth) in self.depth.enumerate() {
+            // SAFETY: `Strided::new` promises that every element is readable, and the lanes are adjacent.
+            let row =
+                unsafe { std::slice::from_raw_parts(self.source.at(self.lane, depth), self.panels * W) };
+            for (p, from) in row.as_chunks::<W>().0.iter().enumerate() {
+                let to = &mut self.out[(p * n + d) * W..][..W];
+                for l in 0..W {
+                    to[l] = from[l].load_as();
+                }
+            }
+        }
+    }
+}
+
+impl<S: LoadAs<T>, T: Real> Kernel for PackTogether<'_, S, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        match self.width {
+            4 => self.fixed::<4>(),
+            6 => self.fixed::<6>(),
+            8 => self.fixed::<8>(),
+            12 => self.fixed::<12>(),
+            16 => self.fixed::<16>(),
+            _ => self.fixed::<32>(),
+        }
+    }
+}
+
+/// `pack_panels` of a strided operand: whole panels together where lanes are adjacent, the others one by one.
+fn pack_strided_panels<S: LoadAs<T>, T: Real>(
+    source: Strided<S>,
+    lanes: Range<usize>,
+    depth: Range<usize>,
+    width: usize,
+    out: &mut [T],
+) {
+    let size = width * depth.len();
+    let mut first = lanes.start;
+    while first < lanes.end {
+        let known = matches!(width, 4 | 6 | 8 | 12 | 16 | 32);
+        let whole = if source.lane == 1 && known { ((lanes.end - first) / width).min(TOGETHER) } else { 0 };
+        let start = (first - lanes.start) / width * size;
+        if whole > 0 {
+            let out = &mut out[start..start + whole * size];
+            dispatch(PackTogether { source, lane: first, panels: whole, depth: depth.clone(), width, out });
+            first += whole * width;
+        } else {
+            let panel = first..lanes.end.min(first + width);
+            let out = &mut out[start..start + size];
+            if panel.len() < width {
+                out.fill(T::ZERO);
+            }
+            dispatch(PackStrided { source, lanes: panel, depth: depth.clone(), width, out });
+            first += width;
+        }
+    }
+}
+
 impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
+    fn pack_panels(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
+        pack_strided_panels(*self, lanes, depth, width, out);
+    }
+
     fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
         dispatch(PackStrided { source: *self, lanes, depth, width, out });
     }
@@ -232,6 +296,10 @@ impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
 pub struct Widen<'a, S>(pub Strided<'a, S>);
 
 impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S> {
+    fn pack_panels(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [f32]) {
+        pack_strided_panels(self.0, lanes, depth, width, out);
+    }
+
     fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [f32]) {
         dispatch(PackStrided { source: self.0, lanes, depth, width, out });
     }

@@ -58,10 +58,7 @@ fn layouts(rows: usize, columns: usize) -> Vec<(usize, usize, isize, isize)> {
     ]
 }
 
-fn every_layout<T: Real>()
-where
-    T: LoadAs<T>,
-{
+fn every_layout<T: Real + LoadAs<T>>() {
     for &(m, n, k) in SIZES {
         let shape = Shape { m, n, k };
         for (i, (la, lb, lc)) in combinations(shape).into_iter().enumerate() {

@@ -7,7 +7,7 @@
 use crate::isa::{Lanes, Level, Real, prefetch};
 
 /// One tile's operands. Strides are in elements.
-pub(super) struct TileArgs<T> {
+pub(crate) struct TileArgs<T> {
     pub k: usize,
     pub a: *const T,
     /// Stride between rows of A, and between steps of K. (1, tile rows) when packed.
@@ -26,10 +26,10 @@ pub(super) struct TileArgs<T> {
 }
 
 /// A micro-kernel for a fixed number of rows.
-pub(super) type TileFn<T> = unsafe fn(&TileArgs<T>);
+pub(crate) type TileFn<T> = unsafe fn(&TileArgs<T>);
 
 /// The micro-kernels of one instruction set: `packed[r - 1]` and `strided[r - 1]` for r rows.
-pub(super) struct Tiling<T: 'static> {
+pub(crate) struct Tiling<T: 'static> {
     pub rows: usize,
     pub cols: usize,
     pub packed: &'static [TileFn<T>],
@@ -117,7 +117,7 @@ macro_rules! tilings {
         )*
 
         /// The micro-kernels of `level`.
-        pub(super) fn tiling<T: Real>(level: Level) -> Tiling<T> {
+        pub(crate) fn tiling<T: Real>(level: Level) -> Tiling<T> {
             match level {
                 $(Level::$isa => Tiling {
                     rows: $rows,

@@ -189,7 +189,7 @@ macro_rules! isa_fn {
         #[allow(unused_parens)]
         $vis fn $name($($arg: $ty),*) $(-> $ret)? {
             #[inline(always)]
-            #[allow(clippy::too_many_arguments)]
+            #[allow(clippy::extra_unused_type_parameters, reason = "a body need not ask for its instruction set")]
             fn body<$isa: $crate::isa::Isa>($($arg: $ty),*) $(-> $ret)? $body
 
             #[cfg(target_arch = "x86_64")]

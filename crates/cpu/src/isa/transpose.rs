@@ -13,30 +13,33 @@ pub fn transpose_side<I: Isa>(size: usize) -> usize {
     }
 }
 
-/// Reads a square block whose rows start at `from + r * from_stride` and writes its columns as rows at
-/// `to + c * to_stride` (strides in elements; elements of 4 or 8 bytes).
+/// Reads a square block whose rows start at `from + r * from_stride` and writes its columns, in order, as rows at
+/// `to + c * to_stride` (strides in elements; elements of 4 or 8 bytes). Of the source only the first `rows` rows
+/// exist; the last of them stands in for the others.
 ///
 /// # Safety
-/// Reads and writes must be valid for `transpose_side` elements per row, in that many rows; the processor must
-/// have the instruction set `I`.
+/// Reads must be valid for `transpose_side` elements in each of `rows` rows (at least 1), writes for as many in each
+/// of `transpose_side` rows; the processor must have the instruction set `I`.
 #[inline(always)]
 pub unsafe fn transpose_block<I: Isa, T: Copy>(
     from: *const T,
     from_stride: isize,
+    rows: usize,
     to: *mut T,
     to_stride: isize,
 ) {
+    let last = rows as isize - 1;
     // SAFETY: the caller promises valid reads and writes; the register forms run only where `I` has them.
     unsafe {
         match transpose_side::<I>(size_of::<T>()) {
             #[cfg(target_arch = "x86_64")]
-            8 => x86::transpose_8x8(from.cast(), from_stride, to.cast(), to_stride),
+            8 => x86::transpose_8x8(from.cast(), from_stride, last, to.cast(), to_stride),
             #[cfg(target_arch = "x86_64")]
-            4 => x86::transpose_4x4(from.cast(), from_stride, to.cast(), to_stride),
+            4 => x86::transpose_4x4(from.cast(), from_stride, last, to.cast(), to_stride),
             side => {
                 for r in 0..side as isize {
                     for c in 0..side as isize {
-                        *to.offset(c * to_stride + r) = *from.offset(r * from_stride + c);
+                        *to.offset(c * to_stride + r) = *from.offset(r.min(last) * from_stride + c);
                     }
                 }
             }
@@ -51,14 +54,20 @@ mod x86 {
     /// # Safety
     /// AVX, and valid pointers; see `transpose_block`.
     #[inline(always)]
-    pub unsafe fn transpose_8x8(from: *const f32, from_stride: isize, to: *mut f32, to_stride: isize) {
+    pub unsafe fn transpose_8x8(
+        from: *const f32,
+        from_stride: isize,
+        last: isize,
+        to: *mut f32,
+        to_stride: isize,
+    ) {
         // SAFETY: promised by the caller.
         unsafe {
             // The halves of rows r and r + 4 share a register, so that no lane has to cross later.
             macro_rules! row {
                 ($r:literal, $half:literal) => {{
-                    let low = _mm_loadu_ps(from.offset($r * from_stride + $half));
-                    let high = _mm_loadu_ps(from.offset(($r + 4) * from_stride + $half));
+                    let low = _mm_loadu_ps(from.offset(last.min($r) * from_stride + $half));
+                    let high = _mm_loadu_ps(from.offset(last.min($r + 4) * from_stride + $half));
                     _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(low), high)
                 }};
             }
@@ -81,13 +90,19 @@ mod x86 {
     /// # Safety
     /// AVX, and valid pointers; see `transpose_block`.
     #[inline(always)]
-    pub unsafe fn transpose_4x4(from: *const f64, from_stride: isize, to: *mut f64, to_stride: isize) {
+    pub unsafe fn transpose_4x4(
+        from: *const f64,
+        from_stride: isize,
+        last: isize,
+        to: *mut f64,
+        to_stride: isize,
+    ) {
         // SAFETY: promised by the caller.
         unsafe {
             macro_rules! row {
                 ($r:literal, $half:literal) => {{
-                    let low = _mm_loadu_pd(from.offset($r * from_stride + $half));
-                    let high = _mm_loadu_pd(from.offset(($r + 2) * from_stride + $half));
+                    let low = _mm_loadu_pd(from.offset(last.min($r) * from_stride + $half));
+                    let high = _mm_loadu_pd(from.offset(last.min($r + 2) * from_stride + $half));
                     _mm256_insertf128_pd::<1>(_mm256_castpd128_pd256(low), high)
                 }};
             }

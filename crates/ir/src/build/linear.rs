@@ -66,6 +66,10 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
         let dtypes = [q.dtype(), k.dtype(), v.dtype()];
         return Err(Error::dtype("attention", &dtypes, "floats, k and v of one dtype"));
     }
+    if q.dtype() != DType::F64 && k.dtype() == DType::F64 {
+        let dtypes = [q.dtype(), k.dtype(), v.dtype()];
+        return Err(Error::dtype("attention", &dtypes, "k and v no wider than q (cast q to f64)"));
+    }
     if options.window.is_some() && options.position.is_none() {
         return Err(Error::argument("attention", "a window needs a position"));
     }
@@ -162,4 +166,19 @@ pub fn wkv7(inputs: [&NodeRef; 6], state: &NodeRef) -> Result<NodeRef> {
     let operands = inputs.into_iter().chain([state]).map(|x| cast(x, DType::F32));
     let total = shape.count() + state.shape().count();
     node(Op::Wkv7, operands, Shape::from([total]), DType::F32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::build::full;
+
+    #[test]
+    fn attention_refuses_keys_wider_than_the_queries() {
+        let of = |dtype| full(&Shape::from([1, 1, 2, 4]), 1.0.into(), dtype).unwrap();
+        let run = |q, kv| attention(&of(q), &of(kv), &of(kv), AttentionOptions::default());
+        assert!(run(DType::F64, DType::F16).is_ok() && run(DType::F32, DType::F16).is_ok());
+        let refused = run(DType::F32, DType::F64).err().expect("f64 keys under f32 queries").to_string();
+        assert!(refused.contains("f32, f64 and f64") && refused.contains("no wider"), "{refused}");
+    }
 }

@@ -91,7 +91,7 @@ pub fn arg_reduce(op: ArgOp, axis: usize, x: &HostTensor, shape: &Shape) -> Host
 /// Applies `f` to each row (last axis) and strings the results together.
 fn rows(x: &HostTensor, dtype: DType, shape: &Shape, f: impl Fn(&[Number]) -> Vec<Number>) -> HostTensor {
     let length = x.shape.last().copied().unwrap_or(1);
-    let count = if length == 0 { 0 } else { x.data.len() / length };
+    let count = x.data.len().checked_div(length).unwrap_or(0);
     let data = (0..count).flat_map(|r| f(&x.data[r * length..][..length])).map(|n| n.cast(dtype)).collect();
     HostTensor { shape: shape.clone(), dtype, data }
 }

@@ -20,6 +20,16 @@ pub struct GroupCheck {
     last: usize,
     counters: Counters,
     transactions: Transactions,
+    pending: Vec<Pending>,
+}
+
+/// Two writes to one place. They conflict only if the second changes the value, which shows at the next event: many
+/// kernels let all threads store the same result.
+struct Pending {
+    address: usize,
+    before: Vec<u8>,
+    pc: usize,
+    report: Report,
 }
 
 /// An access, as the hooks see it.
@@ -47,7 +57,7 @@ pub enum Verdict {
 impl GroupCheck {
     /// For a worker whose threadgroup memory is at `memory`.
     pub fn new(dispatch: Arc<DispatchCheck>, memory: usize) -> GroupCheck {
-        GroupCheck { dispatch, number: 0, memory, cells: Cells::new(GROUP_MEMORY), last: 0, counters: Counters::default(), transactions: Transactions::default() }
+        GroupCheck { dispatch, number: 0, memory, cells: Cells::new(GROUP_MEMORY), last: 0, counters: Counters::default(), transactions: Transactions::default(), pending: Vec::new() }
     }
 
     /// A group begins; `index` is its number in the grid.
@@ -58,6 +68,7 @@ impl GroupCheck {
 
     /// A group ended.
     pub fn end_group(&mut self, g: &GroupInfo) {
+        self.settle();
         self.counters.threads += u64::from(g.thread_count);
         if self.dispatch.profiling {
             self.transactions.drain_into(&mut self.counters);
@@ -66,11 +77,13 @@ impl GroupCheck {
 
     /// The worker leaves the dispatch.
     pub fn finish(&mut self) {
+        self.settle();
         self.dispatch.counters.lock().add(&self.counters);
     }
 
     /// A load or store.
     pub fn access(&mut self, lane: &Lane, epochs: (u32, u32), address: usize, size: usize, kind: u32, pc: usize) -> Verdict {
+        self.settle();
         let stamp = Stamp::new(self.number, lane.index, epochs, kind & ATOMIC != 0 && kind & WRITES != 0);
         let a = Access { lane, address, size, kind, pc, stamp };
         if address.wrapping_sub(self.memory) < GROUP_MEMORY {
@@ -102,7 +115,9 @@ impl GroupCheck {
             }
             _ => (format!("{verb} of {size} bytes at address {address:#x}, which is in no bound buffer"), None, None),
         };
-        d.report(pc, self.finding(ReportKind::OutOfBounds, message, lane, buffer, offset));
+        if d.report(pc, self.finding(ReportKind::OutOfBounds, message, lane, buffer, offset)) {
+            return Verdict::Stop;
+        }
         // Memory that is not a buffer's red zone may belong to the host: the access must not happen.
         match nearest {
             Some(b) if b.allocation.is_some() && distance(b) < 60 << 10 => Verdict::Fine,
@@ -130,6 +145,7 @@ impl GroupCheck {
             return self.verdict(a, ReportKind::OutOfBounds, message, None, Some(offset as i64));
         }
         let mut found = None;
+        let mut doubled = false;
         if let Some(cells) = &self.cells {
             let mut uninitialised = false;
             for cell in cells.range(offset, a.size) {
@@ -137,6 +153,7 @@ impl GroupCheck {
                 let rival = self.group_rival(cell, a);
                 self.stamp(cell, a);
                 if let Some(r) = rival {
+                    doubled = r.2;
                     found = Some((ReportKind::ThreadgroupRace, format!("{} at offset {offset} of threadgroup memory conflicts with {} by thread {} without a barrier between", verb(a.kind), r.1, r.0)));
                     break;
                 }
@@ -147,21 +164,22 @@ impl GroupCheck {
         }
         let misaligned = self.misaligned(a, "threadgroup memory", offset);
         match found {
+            Some((kind, message)) if doubled => self.postpone(a, self.finding(kind, message, a.lane, None, Some(offset as i64))),
             Some((kind, message)) => self.verdict(a, kind, message, None, Some(offset as i64)),
             None => misaligned,
         }
     }
 
-    /// A conflicting access of the same group that no barrier orders.
-    fn group_rival(&self, cell: &Cell, a: &Access<'_>) -> Option<(u32, &'static str)> {
+    /// A conflicting access of the same group that no barrier orders; true when both are plain writes.
+    fn group_rival(&self, cell: &Cell, a: &Access<'_>) -> Option<(u32, &'static str, bool)> {
         let width = self.dispatch.simd_width;
         let (w, r) = (cell.write(), cell.read());
         let atomic = a.kind & ATOMIC != 0;
         if w.group() == self.number && !w.ordered_in_group(a.stamp, width) && !(atomic && w.flag()) {
-            return Some((w.thread(), "a write"));
+            return Some((w.thread(), "a write", a.kind & WRITES != 0 && !atomic && !w.flag()));
         }
         let races_read = a.kind & WRITES != 0 && !atomic && r.group() == self.number && !r.ordered_in_group(a.stamp, width);
-        races_read.then_some((r.thread(), "a read"))
+        races_read.then_some((r.thread(), "a read", false))
     }
 
     fn stamp(&self, cell: &Cell, a: &Access<'_>) {
@@ -201,8 +219,14 @@ impl GroupCheck {
             for cell in cells.range(offset, a.size) {
                 let rival = self.device_rival(cell, a);
                 self.stamp_device(cell, a);
-                if let Some((kind, text)) = rival {
+                if let Some((kind, text, doubled)) = rival {
                     let message = format!("{} at offset {offset} of buffer {} (`{}`) conflicts with {text}", verb(a.kind), b.range.index, b.range.name);
+                    if doubled {
+                        for rest in cells.range(offset, a.size) {
+                            self.stamp_device(rest, a);
+                        }
+                        return self.postpone(a, self.finding(kind, message, a.lane, place.0, place.1));
+                    }
                     return self.verdict(a, kind, message, place.0, place.1);
                 }
             }
@@ -211,15 +235,16 @@ impl GroupCheck {
     }
 
     /// A conflicting access since the last barrier: of another dispatch, another group, or another thread.
-    fn device_rival(&self, cell: &Cell, a: &Access<'_>) -> Option<(ReportKind, String)> {
+    fn device_rival(&self, cell: &Cell, a: &Access<'_>) -> Option<(ReportKind, String, bool)> {
         let atomic = a.kind & ATOMIC != 0;
         let w = cell.write();
         let r = cell.read();
         let writes = a.kind & WRITES != 0;
         if !(atomic && w.flag()) && self.unordered(w, a) {
-            return Some(self.rival_text(w, "a write"));
+            let (kind, text) = self.rival_text(w, "a write");
+            return Some((kind, text, writes && !atomic && !w.flag() && kind == ReportKind::DeviceRace));
         }
-        (writes && !atomic && self.unordered(r, a)).then(|| self.rival_text(r, "a read"))
+        (writes && !atomic && self.unordered(r, a)).then(|| self.rival_text(r, "a read")).map(|(kind, text)| (kind, text, false))
     }
 
     fn unordered(&self, s: Stamp, a: &Access<'_>) -> bool {
@@ -273,6 +298,25 @@ impl GroupCheck {
         // SAFETY: the lane's group is the worker's own, alive while the kernel runs.
         let group = unsafe { (*lane.group).group_position };
         Report { kind, kernel: String::new(), message, file: String::new(), line: 0, column: 0, buffer, offset, thread: lane.position, group }
+    }
+
+    /// Reports the doubled writes that changed a value.
+    fn settle(&mut self) {
+        for p in self.pending.drain(..) {
+            // SAFETY: the checker found the range inside a live buffer or threadgroup memory.
+            let now = unsafe { std::slice::from_raw_parts(p.address as *const u8, p.before.len()) };
+            if now != p.before {
+                self.dispatch.report(p.pc, p.report);
+            }
+        }
+    }
+
+    /// Keeps a doubled write until its value is known.
+    fn postpone(&mut self, a: &Access<'_>, report: Report) -> Verdict {
+        // SAFETY: as in `settle`.
+        let before = unsafe { std::slice::from_raw_parts(a.address as *const u8, a.size) }.to_vec();
+        self.pending.push(Pending { address: a.address, before, pc: a.pc, report });
+        Verdict::Fine
     }
 
     /// A counted event.

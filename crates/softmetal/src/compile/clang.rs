@@ -153,9 +153,15 @@ impl Compiler {
 }
 
 #[cfg(target_arch = "x86_64")]
-const TARGET_FLAGS: &[&str] = &["-march=x86-64-v3"];
+const TARGET_FLAGS: &[&str] = &["-march=x86-64-v3", STACK_PROBES];
 #[cfg(not(target_arch = "x86_64"))]
-const TARGET_FLAGS: &[&str] = &[];
+const TARGET_FLAGS: &[&str] = &[STACK_PROBES];
+
+/// Every page of a large frame is touched in order, so that an overflow meets the guard page and not other memory.
+#[cfg(target_os = "linux")]
+const STACK_PROBES: &str = "-fstack-clash-protection";
+#[cfg(not(target_os = "linux"))]
+const STACK_PROBES: &str = "-fno-stack-protector";
 
 #[cfg(target_os = "macos")]
 const LINK_FLAGS: &[&str] = &[];

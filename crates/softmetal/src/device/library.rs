@@ -2,12 +2,13 @@
 
 use super::constants::FunctionConstants;
 use super::device::Device;
+use super::family::Family;
 use super::pipeline::{Pipeline, generate_check};
 use crate::compile::cache::key;
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
+use crate::lint;
 use crate::source::binding::Binding;
-use crate::source::lint;
 use crate::source::rewrite::{ConstantValues, required_constants};
 use crate::source::unit::Unit;
 use std::path::PathBuf;
@@ -44,6 +45,7 @@ pub(crate) struct LibraryInner {
     pub unit: Unit,
     pub source: String,
     pub options: CompileOptions,
+    pub family: Family,
     identity: String,
 }
 
@@ -52,9 +54,9 @@ impl Library {
         let p = Preprocess { file_name: options.file_name.clone(), defines: options.defines.clone(), include_dirs: options.include_dirs.clone(), version: options.language_version };
         let text = device.0.compiler.preprocess(source, &p)?;
         let unit = Unit::new(&text)?;
-        lint::check(&unit, device.0.options.family, options.language_version)?;
+        lint::check(&unit, options.language_version, (&options.file_name, source))?;
         let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);
-        Ok(Library(Arc::new(LibraryInner { unit, source: source.to_string(), options: options.clone(), identity })))
+        Ok(Library(Arc::new(LibraryInner { unit, source: source.to_string(), options: options.clone(), identity, family: device.0.options.family })))
     }
 
     /// Names of all kernels, in source order.
@@ -73,6 +75,7 @@ impl Library {
         let Some(entry) = unit.entries.iter().position(|e| e.host_name == name) else {
             return Err(Error::UnknownFunction { name: name.to_string(), available: self.shortened_names(name) });
         };
+        lint::check_entry(unit, &unit.entries[entry], self.0.family, (&self.0.options.file_name, &self.0.source))?;
         let values = constants.resolve(unit, name)?;
         let missing: Vec<_> = required_constants(unit, &unit.entries[entry]).into_iter().filter(|c| !values.contains_key(c)).collect();
         if !missing.is_empty() {
@@ -95,11 +98,13 @@ impl Library {
     /// Checks that kernels compile, all at once; one outcome per name. Function constants are zero.
     pub fn check_all(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
         let entries: Vec<usize> = names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
-        let bindings: Vec<Option<Error>> = entries.iter().map(|&i| self.0.unit.bindings(&self.0.unit.entries[i]).err()).collect();
+        let main = (self.0.options.file_name.as_str(), self.0.source.as_str());
+        let lint = |i: usize| lint::check_entry(&self.0.unit, &self.0.unit.entries[i], self.0.family, main).err();
+        let bindings: Vec<Option<Error>> = entries.iter().map(|&i| self.0.unit.bindings(&self.0.unit.entries[i]).err().or_else(|| lint(i))).collect();
         if self.check_entries(device, &entries).is_ok() {
             return bindings;
         }
-        self.in_parallel(&entries, |i| self.check_entries(device, &[i]).err()).into_iter().zip(bindings).map(|(a, b)| a.or(b)).collect()
+        self.in_parallel(&entries, |i| self.check_entries(device, &[i]).err()).into_iter().zip(bindings).map(|(compiled, ours)| ours.or(compiled)).collect()
     }
 
     /// Makes machine code for each kernel; one outcome per name. Function constants are zero.

@@ -83,6 +83,8 @@ pub struct Lane {
     pub lane: u32,
     /// Simdgroup in the group.
     pub simd: u32,
+    /// Set when all lanes of the simdgroup met and none has passed another meeting point since.
+    pub in_step: u32,
     /// The worker that runs it.
     pub worker: *mut Worker,
 }

@@ -1,6 +1,6 @@
 //! What kernels call: collectives, barriers, and the hooks of instrumented code.
 
-use super::abi::{Compute, Lane, SIMD_FENCE};
+use super::abi::{ALL_LANES, Compute, Lane, SIMD_FENCE};
 use super::fault::FaultInfo;
 use super::fiber::stack_range;
 use super::worker::Worker;
@@ -21,6 +21,7 @@ pub unsafe extern "C" fn collective(lane: *mut Lane, slot: *mut c_void, compute:
         let b = bit as usize;
         (state.slots[b], state.compute[b], state.site[b], state.file[b], state.kind[b]) = (slot, compute, site, file, kind);
         state.in_collective |= 1 << bit;
+        (*lane).in_step = u32::from(kind == ALL_LANES || kind == SIMD_FENCE);
         w.wait();
         w.in_kernel.set(true);
     }
@@ -40,6 +41,7 @@ pub unsafe extern "C" fn barrier(lane: *mut Lane, flags: u32, file: *const c_cha
         let b = bit as usize;
         (state.site[b], state.file[b], state.kind[b]) = (site, file, flags);
         state.at_barrier |= 1 << bit;
+        (*lane).in_step = 0;
         w.wait();
         w.in_kernel.set(true);
     }
@@ -58,8 +60,10 @@ pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, 
     // SAFETY: as in `collective`.
     unsafe {
         let w = &mut *(*lane).worker;
-        // A collective computes in instrumented code too; the flag must come back as it was.
-        let was = w.in_kernel.replace(false);
+        // A collective computes in instrumented code too, but only on the slots of its lanes.
+        if !w.in_kernel.replace(false) {
+            return;
+        }
         let epochs = (w.epoch, w.simds[(*lane).simd as usize].epoch);
         // The launch code reads the lane, its group and the table of calls.
         let own = address.wrapping_sub(w.lanes.as_ptr() as usize) < size_of_val(w.lanes.as_slice())
@@ -77,7 +81,7 @@ pub unsafe extern "C" fn access(lane: *mut Lane, address: *const u8, size: u64, 
                 w.leave(me);
             }
         }
-        w.in_kernel.set(was);
+        w.in_kernel.set(true);
     }
 }
 
@@ -111,7 +115,9 @@ impl Worker {
             Some(f) => unsafe { f(state.slots.as_mut_ptr(), active) },
             None => 0,
         };
-        if state.kind[first] == SIMD_FENCE {
+        // Hardware runs the lanes of a simdgroup in step wherever all of them meet, and kernels rely on it.
+        let others = state.in_collective & !active | state.at_barrier | state.ready | state.unstarted;
+        if others == 0 {
             state.epoch += 1;
         }
         state.in_collective &= !active;

@@ -103,6 +103,7 @@ impl Worker {
             lane.position = [i % w, i / w % h, i / (w * h)];
             lane.lane = i % g.simd_width;
             lane.simd = i / g.simd_width;
+            lane.in_step = 0;
         }
     }
 
@@ -120,10 +121,15 @@ impl Worker {
         self.fibers[fiber as usize].set_lane(at);
     }
 
-    /// Chooses among set bits: the lowest, or any when the order is shuffled.
+    /// Chooses among set bits: the highest, or any when the order is shuffled. The last lane works for all in matrix
+    /// operations, so it always goes first; and lane 0, which usually stores a result for all, goes last, as kernels
+    /// expect of lanes in step.
     fn pick(&mut self, bits: u64) -> u32 {
-        if self.shuffle == 0 {
-            return bits.trailing_zeros();
+        let highest = 63 - bits.leading_zeros();
+        let g = &self.group;
+        let last = (g.thread_count - self.simd * g.simd_width).min(g.simd_width) - 1;
+        if self.shuffle == 0 || highest == last {
+            return highest;
         }
         let mut skip = self.random() % u64::from(bits.count_ones());
         let mut rest = bits;

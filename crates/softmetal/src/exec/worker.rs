@@ -96,7 +96,7 @@ impl Worker {
         });
         let at: *mut Worker = &mut *w;
         for i in 0..MAX_THREADS as u32 {
-            w.lanes.push(Lane { group: std::ptr::null(), position: [0; 3], index: i, lane: 0, simd: 0, worker: at });
+            w.lanes.push(Lane { group: std::ptr::null(), position: [0; 3], index: i, lane: 0, simd: 0, in_step: 0, worker: at });
         }
         CURRENT.with(|c| c.set(at));
         w

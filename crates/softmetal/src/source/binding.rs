@@ -1,7 +1,7 @@
 //! Reflection: what each kernel parameter is bound to.
 
 use super::lexer::Lexed;
-use super::params::{Param, Space};
+use super::params::{Param, Space, integer};
 use crate::error::{Diagnostic, Error, Result};
 use serde::Serialize;
 
@@ -128,7 +128,7 @@ fn one(lx: &Lexed, p: &Param, buffers: &mut Vec<u32>, groups: &mut Vec<u32>) -> 
 }
 
 fn index(lx: &Lexed, token: usize, text: &str) -> Result<u32> {
-    text.trim_end_matches(['u', 'U']).parse().map_err(|_| at(lx, token, format!("`{text}` is not an index; write a plain number")))
+    integer(text).ok_or_else(|| at(lx, token, format!("`{text}` is not an index; write a plain number")))
 }
 
 fn next_free(used: &mut Vec<u32>) -> u32 {

@@ -4,7 +4,6 @@ pub mod binding;
 pub mod edit;
 pub mod items;
 pub mod lexer;
-pub mod lint;
 pub mod params;
 pub mod position;
 pub mod rewrite;

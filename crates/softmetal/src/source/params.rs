@@ -217,3 +217,51 @@ fn is_type_word(s: &str) -> bool {
         "const" | "volatile" | "restrict" | "unsigned" | "signed" | "int" | "float" | "half" | "bool" | "char" | "short" | "long" | "uint" | "uchar" | "ushort" | "ulong" | "void" | "typename" | "struct"
     )
 }
+
+/// The value of an index that may be written as a sum or product of numbers.
+pub fn integer(text: &str) -> Option<u32> {
+    let clean: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    sum(&clean).and_then(|v| u32::try_from(v).ok())
+}
+
+fn sum(text: &str) -> Option<i64> {
+    let mut depth = 0;
+    let at = text.char_indices().rev().find(|&(i, c)| {
+        depth += i32::from(c == ')') - i32::from(c == '(');
+        depth == 0 && i > 0 && matches!(c, '+' | '-')
+    });
+    match at {
+        Some((i, '+')) => sum(&text[..i])?.checked_add(product(&text[i + 1..])?),
+        Some((i, _)) => sum(&text[..i])?.checked_sub(product(&text[i + 1..])?),
+        None => product(text),
+    }
+}
+
+fn product(text: &str) -> Option<i64> {
+    if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
+        return sum(inner);
+    }
+    if let Some((a, b)) = text.rsplit_once('*') {
+        return product(a)?.checked_mul(product(b)?);
+    }
+    let digits = text.trim_end_matches(['u', 'U', 'l', 'L']);
+    match digits.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => digits.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::integer;
+
+    #[test]
+    fn indices_may_be_sums() {
+        assert_eq!(integer("300+2*4"), Some(308));
+        assert_eq!(integer("(1 + 2)"), Some(3));
+        assert_eq!(integer("0x10u"), Some(16));
+        assert_eq!(integer("10-3-2"), Some(5));
+        assert_eq!(integer("NAME+1"), None);
+        assert_eq!(integer("1-2"), None);
+    }
+}

@@ -43,7 +43,7 @@ fn parse(text: &str) -> Option<Parsed<'_>> {
 }
 
 /// The same token on the user's line: the preprocessor and the rewriter move columns, not lines.
-fn column_in_source(rewritten: &str, file: &str, line: u32, column: u32, (main, source): (&str, &str)) -> u32 {
+pub fn column_in_source(rewritten: &str, file: &str, line: u32, column: u32, (main, source): (&str, &str)) -> u32 {
     let own = if file == main { source.to_string() } else { std::fs::read_to_string(file).unwrap_or_default() };
     let Some(original) = own.lines().nth(line.saturating_sub(1) as usize) else { return column };
     let seen = physical_line(rewritten, file, line).unwrap_or("");

@@ -176,6 +176,7 @@ impl Rewriter<'_> {
                     i = close;
                 }
                 s if space_of(s).is_some() => self.edits.replace(t.start, t.end, ""),
+                s if t.kind == TokenKind::Number && is_plain_float(s) => self.edits.replace(t.end, t.end, "f"),
                 s if t.kind == TokenKind::Directive => {
                     let text = pragma(s, unroll);
                     self.edits.replace(t.start, t.end, text);
@@ -205,6 +206,13 @@ pub fn plain(lx: &Lexed, from: usize, to: usize) -> String {
         s if space_of(s).is_some() || lx.tokens[i].kind == TokenKind::Directive => None,
         s => Some(s),
     })
+}
+
+/// A floating literal without suffix is a float in MSL.
+fn is_plain_float(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let floating = if lower.starts_with("0x") { lower.contains('p') } else { lower.contains(['.', 'e']) };
+    floating && !lower.ends_with(['f', 'h', 'l'])
 }
 
 /// An unroll pragma may hold a macro, which the preprocessor leaves alone; a bare one is always valid.
@@ -277,18 +285,19 @@ pub fn declared_name(lx: &Lexed, from: usize, to: usize) -> String {
     name.to_string()
 }
 
-/// Function constants that an entry point uses without asking whether they are defined.
+/// Function constants that an entry point uses, and of which the source never asks whether they are defined.
 pub fn required_constants(unit: &Unit, entry: &Entry) -> Vec<String> {
     let lx = &unit.lx;
     let mut out: Vec<String> = Vec::new();
+    let asked = |name: &str| (0..lx.tokens.len()).any(|k| lx.is(k, "is_function_constant_defined") && lx.is(k + 2, name));
+    let needed: Vec<_> = unit.constants.iter().filter(|c| !asked(&c.name)).collect();
     for i in unit.reachable(entry) {
         let item = &unit.items[i];
-        for c in unit.constants.iter().filter(|c| c.item != i) {
+        for c in needed.iter().filter(|c| c.item != i) {
             let mentions = (item.start..item.end).any(|k| lx.is(k, &c.name));
-            let guarded = (item.start..item.end).any(|k| lx.is(k, "is_function_constant_defined") && lx.is(k + 2, &c.name));
             // An argument's own condition is satisfied by an undefined constant: the argument is absent.
             let only_conditions = i == entry.item && (item.start..item.end).filter(|&k| lx.is(k, &c.name)).all(|k| lx.is(k.wrapping_sub(2), "function_constant"));
-            if mentions && !guarded && !only_conditions && !out.contains(&c.name) {
+            if mentions && !only_conditions && !out.contains(&c.name) {
                 out.push(c.name.clone());
             }
         }
@@ -308,4 +317,16 @@ pub fn may_wait(unit: &Unit, entry: &Entry) -> bool {
 
 fn waits(word: &str) -> bool {
     word.starts_with("simd_") || word.starts_with("quad_") || word.starts_with("simdgroup_") && !word.ends_with("_in_threadgroup") || word == "threadgroup_barrier" || word == "thread_elements"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain_float;
+
+    #[test]
+    fn which_literals_become_floats() {
+        for (text, want) in [("1.0", true), ("1.", true), (".5e3", true), ("1e-3", true), ("1.0f", false), ("1.0h", false), ("1.0bf", false), ("0x1E", false), ("0x1p3", true), ("7", false), ("7u", false)] {
+            assert_eq!(is_plain_float(text), want, "{text}");
+        }
+    }
 }

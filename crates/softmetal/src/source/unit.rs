@@ -3,7 +3,7 @@
 use super::binding::{Binding, at, bindings};
 use super::items::{Item, ItemKind, scan};
 use super::lexer::{Lexed, lex};
-use super::params::{attributes, space_of};
+use super::params::{attributes, integer, space_of};
 use super::rewrite::plain;
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,6 +34,11 @@ pub struct FunctionConstant {
     pub type_name: String,
     /// Index in [`Unit::items`].
     pub item: usize,
+}
+
+/// The full name of a kernel, which a function of the library with the same name cannot hide.
+fn qualified(item: &Item) -> String {
+    item.scope.iter().chain([&item.name]).map(|n| format!("::{n}")).collect()
 }
 
 /// The analysed source.
@@ -68,14 +73,14 @@ impl Unit {
     /// `max_total_threads_per_threadgroup` of an entry point, when written as a number.
     pub fn max_threads(&self, entry: &Entry) -> Option<u32> {
         let item = &self.items[entry.item];
-        attributes(&self.lx, item.start, item.body.0.max(item.params.1)).iter().find(|a| a.name == "max_total_threads_per_threadgroup")?.argument.parse().ok()
+        attributes(&self.lx, item.start, item.body.0.max(item.params.1)).iter().find(|a| a.name == "max_total_threads_per_threadgroup").and_then(|a| integer(&a.argument))
     }
 
     fn find_constants(&mut self) -> Result<()> {
         let lx = &self.lx;
         for (i, item) in self.items.iter().enumerate().filter(|(_, it)| it.kind == ItemKind::Variable) {
             let Some(attr) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "function_constant") else { continue };
-            let index = attr.argument.parse().map_err(|_| at(lx, attr.token, format!("`{}` is not a function constant index", attr.argument)))?;
+            let index = integer(&attr.argument).ok_or_else(|| at(lx, attr.token, format!("`{}` is not a function constant index", attr.argument)))?;
             let type_name = (item.start..item.end)
                 .take_while(|&k| !lx.is(k, &item.name))
                 .map(|k| lx.str(k))
@@ -104,7 +109,7 @@ impl Unit {
 
     fn plain_entry(&self, i: usize, item: &Item) -> Entry {
         let host = attributes(&self.lx, item.start, item.params.0).into_iter().find(|a| a.name == "host_name");
-        Entry { host_name: host.map_or(item.name.clone(), |a| a.argument), item: i, expression: item.name.clone(), deduced: None, scope: item.scope.clone() }
+        Entry { host_name: host.map_or(item.name.clone(), |a| a.argument), item: i, expression: qualified(item), deduced: None, scope: item.scope.clone() }
     }
 
     /// Reads `template [[host_name("x")]] kernel T f<A>;` in its three spellings.
@@ -140,7 +145,7 @@ impl Unit {
         let Some(kernel) = self.items.iter().position(|k| k.kind == ItemKind::Kernel && k.name == base && k.has_body()) else {
             return Err(at(lx, item.start, format!("the instantiation `{}` names no kernel template `{base}`", host.argument)));
         };
-        let expression = plain(lx, from, to);
+        let expression = format!("{}{}", qualified(&self.items[kernel]), plain(lx, base_end, to));
         let deduced = if explicit_args { None } else { params };
         Ok(Some(Entry { host_name: host.argument, item: kernel, expression, deduced, scope: item.scope.clone() }))
     }

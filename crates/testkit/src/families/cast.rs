@@ -58,6 +58,10 @@ fn special(from: DType, to: DType) -> Case {
             [(1i64 << 60) + (1 << 36) + 1, (1 << 61) + (1 << 37) + 1].map(|v| Number::Int(v).cast(from)),
         );
     }
+    if from == DType::F64 {
+        // Just above the middle between two neighbours of f16, bf16 and f32.
+        numbers.extend([-11, -8, -24].map(|n| Number::Float(1.0 + 2f64.powi(n) + 2f64.powi(-45))));
+    }
     let n = numbers.len();
     finish(draft, to, Leaf::contiguous(HostTensor::new([n], from, numbers)))
 }

@@ -27,14 +27,15 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
                 }
             }
             for axis in 0..2 {
-                list.push(write_at(dtype, class, axis, 2));
+                list.push(write_at(dtype, class, axis, 2, false));
+                list.push(write_at(dtype, class, axis, 1, true));
             }
             list.push(take(dtype, class));
         }
         if level == Level::Full {
             list.push(gather(dtype, LayoutClass::Broadcast, 1, DType::I64));
-            list.push(write_at(dtype, LayoutClass::Contiguous, 0, 0));
-            list.push(write_at(dtype, LayoutClass::Contiguous, 0, 3));
+            list.push(write_at(dtype, LayoutClass::Contiguous, 0, 0, false));
+            list.push(write_at(dtype, LayoutClass::Contiguous, 0, 3, true));
             empties(dtype, list);
         }
     }
@@ -103,14 +104,15 @@ fn scatter(dtype: DType, class: LayoutClass, axis: usize, mode: ScatterMode) -> 
     draft.case(leaves, tolerance, build).magnitude(build).numpy(format!("np_{name}(a, b, c, {axis})"))
 }
 
-fn write_at(dtype: DType, class: LayoutClass, axis: usize, start: i64) -> Case {
-    let draft =
-        Draft::new("write_at", "write_at", dtype).layout(class).detail(format!("axis{axis}_from{start}"));
+fn write_at(dtype: DType, class: LayoutClass, axis: usize, start: i64, donated: bool) -> Case {
+    let detail = format!("axis{axis}_from{start}{}", if donated { "_in_place" } else { "" });
+    let draft = Draft::new("write_at", "write_at", dtype).layout(class).detail(detail);
     let mut random = draft.random();
-    let x = values::salted(&mut random, [5, 4, 3], dtype, -4.0, 4.0);
+    let x = Leaf::new(values::salted(&mut random, [5, 4, 3], dtype, -4.0, 4.0), class, 0);
     let rows = values::salted(&mut random, Shape::from([5, 4, 3]).with(axis, 2), dtype, -4.0, 4.0);
     let start = HostTensor::new([], DType::I32, [Number::Int(start)]);
-    let leaves = vec![Leaf::new(x, class, 0), Leaf::new(rows, class, 0), Leaf::contiguous(start)];
+    let x = if donated { x.donated() } else { x };
+    let leaves = vec![x, Leaf::new(rows, class, 0), Leaf::contiguous(start)];
     let case =
         draft.case(leaves, Tolerance::SIGNED, move |n| build::write_at(&n[0], &n[1], &n[2], axis as isize));
     case.numpy(format!("np_write_at(a, b, int(c), {axis})"))

@@ -4,6 +4,7 @@ mod attention;
 mod cast;
 mod elementwise;
 mod index;
+mod large;
 mod matmul;
 mod movement;
 mod norm;
@@ -50,6 +51,7 @@ pub fn cases(level: Level) -> Vec<Case> {
         index::cases,
         quant::cases,
         wkv7::cases,
+        large::cases,
     ] {
         family(level, &mut list);
     }

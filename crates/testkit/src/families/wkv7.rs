@@ -50,5 +50,5 @@ fn wkv7(steps: usize, heads: usize, depth: usize, dtype: DType, class: LayoutCla
     // Every step adds to the error of the state before; the result is f32 for every dtype.
     let relative = epsilon(DType::F32) * (4.0 + steps as f64) * (1.0 + depth as f64 / 8.0);
     let case = draft.case(leaves, Tolerance { ulps: 1.0, relative, ..Tolerance::EXACT }, build);
-    case.magnitude(build).numpy("np_wkv7(a, b, c, d, e, f, g)")
+    case.magnitude(build).numpy_in(DType::F32, "np_wkv7(a, b, c, d, e, f, g)")
 }

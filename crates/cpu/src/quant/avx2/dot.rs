@@ -18,7 +18,8 @@ pub(super) unsafe fn rows<F: Format>(
 ) {
     let row_bytes = weights.row_bytes();
     for r in rows {
-        let row = &weights.bytes[r * row_bytes..][..row_bytes];
+        // From the row's start to the end of the matrix: see `dot_row`.
+        let row = &weights.bytes[r * row_bytes..];
         for a in 0..acts.rows() {
             // SAFETY: the row has `cols / 32` groups, and the activations are padded to whole chunks.
             // The output is the caller's promise.
@@ -36,7 +37,7 @@ struct Sums {
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn dot_row<F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32 {
-    // SAFETY: `row` holds `groups` groups; `act` holds at least as many, rounded up to whole chunks.
+    // SAFETY: `row` holds `groups` groups and perhaps more; `act` holds at least as many, rounded up to whole chunks.
     unsafe {
         let zero = _mm256_setzero_ps();
         let mut sums = Sums { products: [zero; 2], offsets: zero };
@@ -46,8 +47,14 @@ unsafe fn dot_row<F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32
         }
         let rest = groups % 8;
         if rest > 0 {
-            let tail = padded_tail::<F>(row.as_ptr().add(chunks * chunk_bytes::<F>()), rest);
-            chunk::<F>(tail.as_ptr(), act, chunks, rest, &mut sums);
+            let tail = row.get_unchecked(chunks * chunk_bytes::<F>()..);
+            // A whole chunk can be read where rows follow; the last ones are copied to have zeros after them.
+            if tail.len() >= chunk_bytes::<F>() {
+                chunk::<F>(tail.as_ptr(), act, chunks, rest, &mut sums);
+            } else {
+                let copy = padded_tail::<F>(tail.as_ptr(), rest);
+                chunk::<F>(copy.as_ptr(), act, chunks, rest, &mut sums);
+            }
         }
         let mut all = _mm256_add_ps(sums.products[0], sums.products[1]);
         if F::OFFSET {
@@ -67,7 +74,15 @@ struct Stored([f32; 16]);
 unsafe fn chunk<F: Format>(w: *const u8, act: &ActRow<'_>, c: usize, groups: usize, sums: &mut Sums) {
     // SAFETY: the caller has 8 readable groups at `w`, and activations for chunk `c`.
     unsafe {
-        let s = F::scales(w);
+        let mut s = F::scales(w);
+        if F::OFFSET && groups < 8 {
+            // Offsets of other rows, which the activations' zeros would not cancel if they are not finite.
+            let here = _mm256_cmpgt_epi32(
+                _mm256_set1_epi32(groups as i32),
+                _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+            );
+            s.offset[0] = _mm256_and_ps(s.offset[0], _mm256_castsi256_ps(here));
+        }
         let act_scale = _mm256_loadu_ps(act.scales.as_ptr().add(c * 8));
         let mut stored = Stored([0f32; 16]);
         let scales = &mut stored.0;

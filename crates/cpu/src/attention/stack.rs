@@ -1,0 +1,329 @@
+//! A stack of rows against a range of keys: two small products per tile of keys, with a running softmax between.
+
+use super::{Attention, AttentionShape, TILE, Unit};
+use crate::gemm::tile::{TileArgs, Tiling};
+use crate::gemm::{LoadAs, PackStrided, Strided};
+use crate::isa::{Isa, Kernel, Real, dispatch};
+use crate::math::Elementary;
+use std::ops::Range;
+
+/// The working memory and running state of one stack.
+pub(super) struct Stack<'m, T: Real> {
+    tiling: Tiling<T>,
+    rows: usize,
+    depth: usize,
+    width: usize,
+    /// Columns of `mixed` and of packed values: the width in whole tiles.
+    padded: usize,
+    /// Queries, scaled: rows × depth.
+    q: &'m mut [T],
+    /// Keys in panels: depth × TILE.
+    k: &'m mut [T],
+    /// Values in panels: TILE × padded.
+    v: &'m mut [T],
+    /// Scores, then weights: rows × TILE.
+    scores: &'m mut [T],
+    /// Weighted values so far: rows × padded.
+    mixed: &'m mut [T],
+    /// The largest score so far, per row.
+    largest: &'m mut [T],
+    /// The sum of weights so far, per row.
+    sum: &'m mut [T],
+    mask: &'m mut [T],
+}
+
+impl<'m, T: Elementary> Stack<'m, T> {
+    fn lengths(s: &AttentionShape, rows: usize, tiling: &Tiling<T>) -> [usize; 8] {
+        let padded = s.width.next_multiple_of(tiling.cols);
+        let tile = TILE.next_multiple_of(tiling.cols);
+        let lengths =
+            [rows * s.depth, s.depth * tile, TILE * padded, rows * tile, rows * padded, rows, rows, TILE];
+        lengths.map(|n| n.next_multiple_of(16))
+    }
+
+    /// Numbers of memory that a stack needs.
+    pub fn len(s: &AttentionShape, rows: usize, tiling: &Tiling<T>) -> usize {
+        Self::lengths(s, rows, tiling).iter().sum()
+    }
+
+    pub fn new(s: &AttentionShape, rows: usize, tiling: Tiling<T>, memory: &'m mut [T]) -> Self {
+        let mut rest = memory;
+        let [q, k, v, scores, mixed, largest, sum, mask] = Self::lengths(s, rows, &tiling).map(|n| {
+            let (part, tail) = std::mem::take(&mut rest).split_at_mut(n);
+            rest = tail;
+            part
+        });
+        let padded = s.width.next_multiple_of(tiling.cols);
+        Stack {
+            rows: 0,
+            depth: s.depth,
+            width: s.width,
+            tiling,
+            padded,
+            q,
+            k,
+            v,
+            scores,
+            mixed,
+            largest,
+            sum,
+            mask,
+        }
+    }
+
+    /// Starts anew, and attends to all keys of the unit.
+    pub fn run<S: LoadAs<T>>(&mut self, problem: &Attention<T, S>, unit: &Unit) {
+        let per_query = problem.shape.heads / problem.shape.groups;
+        self.rows = per_query * unit.queries.len();
+        self.mixed.fill(T::ZERO);
+        self.sum.fill(T::ZERO);
+        self.largest.fill(T::of(f64::NEG_INFINITY));
+        let scale = T::of(problem.rule.scale);
+        for row in 0..self.rows {
+            let [b, h, t] = row_of(problem, unit, row);
+            let (from, stride) = (problem.q.at(b, h, t), problem.q.strides[3]);
+            for (d, q) in self.q[row * self.depth..][..self.depth].iter_mut().enumerate() {
+                // SAFETY: `Heads::new` promises that every element is readable.
+                *q = unsafe { *from.offset(d as isize * stride) } * scale;
+            }
+        }
+        for start in unit.keys.clone().step_by(TILE) {
+            self.tile(problem, unit, start..unit.keys.end.min(start + TILE));
+        }
+    }
+
+    fn tile<S: LoadAs<T>>(&mut self, problem: &Attention<T, S>, unit: &Unit, keys: Range<usize>) {
+        let cols = self.tiling.cols;
+        // SAFETY: `Heads::new` promises that every element of the operand is readable.
+        let (k, v) = unsafe {
+            let (k, v) = (problem.k, problem.v);
+            (
+                Strided::new(k.at(unit.b, unit.g, keys.start), k.strides[2], k.strides[3]),
+                Strided::new(v.at(unit.b, unit.g, keys.start), v.strides[3], v.strides[2]),
+            )
+        };
+        let (count, depth, width) = (keys.len(), self.depth, self.width);
+        pack(k, count, depth, cols, self.k);
+        pack(v, width, count, cols, self.v);
+        let (a, c) = (self.q.as_ptr(), self.scores.as_mut_ptr());
+        // SAFETY: queries, packed keys and scores have the lengths that `lengths` gave them.
+        unsafe { self.multiply((a, depth), depth, self.k.as_ptr(), (c, TILE), (count, false)) };
+        for row in 0..self.rows {
+            self.weigh(problem, row_of(problem, unit, row), row, keys.clone());
+        }
+        if dispatch(AllFinite(&self.v[..count * self.padded])) {
+            let (a, c) = (self.scores.as_ptr(), self.mixed.as_mut_ptr());
+            // SAFETY: weights, packed values and the mixture have the lengths that `lengths` gave them.
+            unsafe { self.multiply((a, TILE), count, self.v.as_ptr(), (c, self.padded), (width, true)) };
+        } else {
+            self.mix_carefully(count);
+        }
+    }
+
+    /// `c (+)= a · b` for all rows, with b in panels.
+    ///
+    /// # Safety
+    /// `a` must have `rows` rows of `k` at its stride, `b` must be packed panels for `columns`, and `c` must have
+    /// room for `rows` rows of `columns` at its stride.
+    unsafe fn multiply(
+        &self,
+        a: (*const T, usize),
+        k: usize,
+        b: *const T,
+        c: (*mut T, usize),
+        (columns, accumulate): (usize, bool),
+    ) {
+        let (tile_rows, cols) = (self.tiling.rows, self.tiling.cols);
+        for column in (0..columns).step_by(cols) {
+            for row in (0..self.rows).step_by(tile_rows) {
+                let args = TileArgs {
+                    k,
+                    a: a.0.wrapping_add(row * a.1),
+                    a_row: a.1 as isize,
+                    a_depth: 1,
+                    b: b.wrapping_add(column * k),
+                    b_depth: cols as isize,
+                    c: c.0.wrapping_add(row * c.1 + column),
+                    c_row: c.1 as isize,
+                    c_col: 1,
+                    cols: cols.min(columns - column),
+                    accumulate,
+                };
+                // SAFETY: the caller promises the operands; the kernel was chosen for this processor.
+                unsafe { self.tiling.strided[tile_rows.min(self.rows - row) - 1](&args) };
+            }
+        }
+    }
+
+    /// Turns the scores of a row into weights, and scales what was mixed so far to the new maximum.
+    fn weigh<S: LoadAs<T>>(
+        &mut self,
+        problem: &Attention<T, S>,
+        place: [usize; 3],
+        row: usize,
+        keys: Range<usize>,
+    ) {
+        let scores = &mut self.scores[row * TILE..][..keys.len()];
+        if let Some(cap) = problem.rule.softcap {
+            dispatch(Cap { scores: &mut *scores, cap: T::of(cap) });
+        }
+        if let Some(mask) = problem.mask {
+            let values = &mut self.mask[..keys.len()];
+            mask(place, keys.clone(), values);
+            scores.iter_mut().zip(values.iter()).for_each(|(s, &m)| *s += m);
+        }
+        let visible = problem.rule.visible(place[2], problem.shape.keys);
+        for (s, key) in scores.iter_mut().zip(keys) {
+            if !visible.contains(&key) {
+                *s = T::of(f64::NEG_INFINITY);
+            }
+        }
+        let (largest, factor, sum) = dispatch(Soften { scores, largest: self.largest[row] });
+        self.largest[row] = largest;
+        if factor != T::ONE {
+            self.sum[row] = self.sum[row] * factor;
+            self.mixed[row * self.padded..][..self.padded].iter_mut().for_each(|m| *m = *m * factor);
+        }
+        self.sum[row] += sum;
+    }
+
+    /// The second product when a value is NaN or infinite: weights of zero must leave it out.
+    fn mix_carefully(&mut self, count: usize) {
+        let cols = self.tiling.cols;
+        for row in 0..self.rows {
+            for s in 0..count {
+                let weight = self.scores[row * TILE + s];
+                for c in 0..if weight == T::ZERO { 0 } else { self.width } {
+                    let value = self.v[c / cols * cols * count + s * cols + c % cols];
+                    self.mixed[row * self.padded + c] += weight * value;
+                }
+            }
+        }
+    }
+
+    /// Hands out the results of the unit.
+    pub fn finish<S: LoadAs<T>>(&mut self, problem: &Attention<T, S>, unit: &Unit) {
+        for row in 0..self.rows {
+            let mixed = &mut self.mixed[row * self.padded..][..self.width];
+            let sum = self.sum[row];
+            let scale = if sum == T::ZERO { T::ZERO } else { T::ONE / sum };
+            mixed.iter_mut().for_each(|m| *m = *m * scale);
+            (problem.result)(row_of(problem, unit, row), mixed);
+        }
+    }
+
+    /// Keeps the state of a part.
+    pub fn save(&self, slot: &mut [T]) {
+        let (mixed, rest) = slot.split_at_mut(self.rows * self.padded);
+        mixed.copy_from_slice(&self.mixed[..mixed.len()]);
+        rest[..self.rows].copy_from_slice(&self.largest[..self.rows]);
+        rest[self.rows..2 * self.rows].copy_from_slice(&self.sum[..self.rows]);
+    }
+
+    /// Joins the state of a part to ours, or starts with it.
+    pub fn join(&mut self, slot: &[T], first: bool) {
+        let (mixed, rest) = slot.split_at(self.rows * self.padded);
+        for row in 0..self.rows {
+            let (other, sum) = (rest[row], rest[self.rows + row]);
+            let own = if first { T::of(f64::NEG_INFINITY) } else { self.largest[row] };
+            let largest = if other > own { other } else { own };
+            let relative = |v: T| if v == largest { T::ONE } else { T::of((v - largest).to_f64().exp()) };
+            let (f, g) = (if first { T::ZERO } else { relative(own) }, relative(other));
+            let ours = &mut self.mixed[row * self.padded..][..self.padded];
+            for (m, &o) in ours.iter_mut().zip(&mixed[row * self.padded..]) {
+                *m = if first { o } else { *m * f + o * g };
+            }
+            self.sum[row] = if first { sum } else { self.sum[row] * f + sum * g };
+            self.largest[row] = largest;
+        }
+    }
+}
+
+/// Which query a row of a stack is: heads of the group within queries.
+fn row_of<T, S>(problem: &Attention<T, S>, unit: &Unit, row: usize) -> [usize; 3] {
+    let per_query = problem.shape.heads / problem.shape.groups;
+    [unit.b, unit.g * per_query + row % per_query, unit.queries.start + row / per_query]
+}
+
+/// Packs `lanes` lanes of an operand into panels, zero-padded.
+fn pack<T: Real, S: LoadAs<T>>(source: Strided<S>, lanes: usize, depth: usize, width: usize, out: &mut [T]) {
+    for (panel, first) in (0..lanes).step_by(width).enumerate() {
+        let out = &mut out[panel * width * depth..][..width * depth];
+        let lanes = first..lanes.min(first + width);
+        if lanes.len() < width {
+            out.fill(T::ZERO);
+        }
+        dispatch(PackStrided { source, lanes, depth: 0..depth, width, out });
+    }
+}
+
+/// Whether no number is NaN or infinite.
+struct AllFinite<'a, T>(&'a [T]);
+
+impl<T: Real> Kernel for AllFinite<'_, T> {
+    type Out = bool;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> bool {
+        // Zero times a number is zero, unless it is NaN or infinite; and NaN stays.
+        let mut lanes = [T::ZERO; 32];
+        let (pieces, rest) = self.0.as_chunks::<32>();
+        for piece in pieces {
+            for l in 0..32 {
+                lanes[l] += piece[l] * T::ZERO;
+            }
+        }
+        lanes.iter().chain(rest).all(|&v| v * T::ZERO == T::ZERO)
+    }
+}
+
+struct Cap<'a, T> {
+    scores: &'a mut [T],
+    cap: T,
+}
+
+impl<T: Elementary> Kernel for Cap<'_, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for s in self.scores {
+            *s = (*s / self.cap).v_tanh::<I>() * self.cap;
+        }
+    }
+}
+
+/// Scores to weights relative to the new maximum: (maximum, factor for older weights, sum of the new ones).
+struct Soften<'a, T> {
+    scores: &'a mut [T],
+    largest: T,
+}
+
+impl<T: Elementary> Kernel for Soften<'_, T> {
+    type Out = (T, T, T);
+    #[inline(always)]
+    fn run<I: Isa>(self) -> (T, T, T) {
+        let none = T::of(f64::NEG_INFINITY);
+        let mut lanes = [self.largest; 16];
+        for piece in self.scores.chunks(16) {
+            for (l, &s) in lanes.iter_mut().zip(piece) {
+                *l = if s > *l { s } else { *l };
+            }
+        }
+        let largest = lanes.into_iter().fold(self.largest, |a, b| if b > a { b } else { a });
+        // Nothing visible yet: any finite shift gives weights of zero.
+        let shift = if largest == none { T::ZERO } else { largest };
+        let mut sums = [T::ZERO; 16];
+        let (pieces, rest) = self.scores.as_chunks_mut::<16>();
+        for piece in pieces {
+            for l in 0..16 {
+                piece[l] = (piece[l] - shift).v_exp::<I>();
+                sums[l] += piece[l];
+            }
+        }
+        for (l, s) in rest.iter_mut().enumerate() {
+            *s = (*s - shift).v_exp::<I>();
+            sums[l] += *s;
+        }
+        let factor = if self.largest == largest { T::ONE } else { (self.largest - shift).v_exp::<I>() };
+        (largest, factor, sums.into_iter().fold(T::ZERO, |a, b| a + b))
+    }
+}

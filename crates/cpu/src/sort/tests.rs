@@ -1,0 +1,41 @@
+use super::*;
+use std::cmp::Ordering;
+
+fn check<T: SortKey + PartialOrd>(row: &[T], is_nan: fn(&T) -> bool) {
+    let rising = |a: &T, b: &T| a.partial_cmp(b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)));
+    for descending in [false, true] {
+        let mut want: Vec<usize> = (0..row.len()).collect();
+        want.sort_by(|&i, &j| {
+            let order: Ordering = rising(&row[i], &row[j]);
+            if descending { order.reverse() } else { order }
+        });
+        for limit in [0, 1, 3, row.len() / 2, row.len(), row.len() + 5] {
+            assert_eq!(argsort(row, descending, limit), want[..limit.min(row.len())], "{descending} {limit}");
+        }
+        assert_eq!(sorted(row, descending, row.len()).len(), row.len());
+    }
+}
+
+#[test]
+fn stable_with_nan_last() {
+    let special =
+        [0.0, -0.0, f32::NAN, 1.0, f32::INFINITY, -1.0, f32::NEG_INFINITY, -f32::NAN, 0.0, 1e-45, -1e-45];
+    check(&special, |v| v.is_nan());
+    check(&special.map(|v| v as f64), |v| v.is_nan());
+    let many: Vec<f32> =
+        (0..3000).map(|i| if i % 97 == 0 { f32::NAN } else { ((i * 7919) % 101) as f32 - 50.0 }).collect();
+    check(&many, |v| v.is_nan());
+    check::<f32>(&[], |v| v.is_nan());
+}
+
+#[test]
+fn integers_of_any_size() {
+    let values: Vec<i64> =
+        (0..500).map(|i: i64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> (i % 60)).collect();
+    check(&values, |_| false);
+    check(&values.iter().map(|&v| v as u64).collect::<Vec<_>>(), |_| false);
+    check(&values.iter().map(|&v| v as i32).collect::<Vec<_>>(), |_| false);
+    check(&values.iter().map(|&v| v as u32).collect::<Vec<_>>(), |_| false);
+    check(&values.iter().map(|&v| v as i8).collect::<Vec<_>>(), |_| false);
+    check(&values.iter().map(|&v| v & 1 == 0).collect::<Vec<_>>(), |_| false);
+}

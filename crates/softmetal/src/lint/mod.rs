@@ -1,0 +1,58 @@
+//! What Apple's compiler rejects and clang accepts, found by shape, at the line.
+
+mod declarations;
+mod features;
+mod recursion;
+mod words;
+
+use crate::device::Family;
+use crate::error::{Diagnostic, Error, Result};
+use crate::source::position::column_in_source;
+use crate::source::unit::{Entry, Unit};
+
+/// What the rules look at, and what they found.
+pub(crate) struct Lint<'a> {
+    unit: &'a Unit,
+    main: (&'a str, &'a str),
+    found: Vec<Diagnostic>,
+}
+
+impl Lint<'_> {
+    /// Adds a finding at a token.
+    fn at(&mut self, token: usize, message: impl Into<String>) {
+        let lx = &self.unit.lx;
+        let (file, line) = lx.place(token);
+        let start = lx.tokens.get(token).map_or(0, |t| t.start);
+        let line_start = lx.text[..start].rfind('\n').map_or(0, |n| n + 1);
+        let column = column_in_source(&lx.text, &file, line, (start - line_start + 1) as u32, self.main);
+        let d = Diagnostic { file, line, column, message: message.into() };
+        if !self.found.contains(&d) {
+            self.found.push(d);
+        }
+    }
+
+    fn finish(mut self) -> Result<()> {
+        if self.found.is_empty() {
+            return Ok(());
+        }
+        self.found.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+        Err(Error::Compile { diagnostics: self.found })
+    }
+}
+
+/// Checks a whole source. `main` is the name and the text of the main file.
+pub(crate) fn check(unit: &Unit, version: u32, main: (&str, &str)) -> Result<()> {
+    let mut lint = Lint { unit, main, found: Vec::new() };
+    words::check(&mut lint);
+    declarations::check(&mut lint);
+    recursion::check(&mut lint);
+    features::check_version(&mut lint, version);
+    lint.finish()
+}
+
+/// Checks what one entry point can reach against a GPU family.
+pub(crate) fn check_entry(unit: &Unit, entry: &Entry, family: Family, main: (&str, &str)) -> Result<()> {
+    let mut lint = Lint { unit, main, found: Vec::new() };
+    features::check_family(&mut lint, entry, family);
+    lint.finish()
+}

@@ -1,0 +1,121 @@
+//! The command line: list, check, run, profile.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const SOURCE: &str = "#include <metal_stdlib>
+using namespace metal;
+constant bool negate [[function_constant(0)]];
+kernel void scale(device const float *x [[buffer(0)]], device float *y [[buffer(1)]], constant uint &n [[buffer(2)]], threadgroup float *t [[threadgroup(0)]],
+                  uint i [[thread_position_in_grid]], uint l [[thread_index_in_threadgroup]]) {
+  t[l] = i < n ? x[i] * 2 : 0;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float s = simd_sum(t[l]);
+  if (i < n) y[i] = (negate ? -t[l] : t[l]) + 0 * s;
+}
+kernel void racy(device float *y, uint i [[thread_position_in_grid]]) {
+  y[0] += i;
+}
+";
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let dir = std::env::temp_dir().join(format!("softmetal-cli-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("k.metal"), SOURCE).unwrap();
+        Folder(dir)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn softmetal(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_softmetal")).args(args).output().unwrap()
+}
+
+fn stdout(o: &Output) -> String {
+    String::from_utf8_lossy(&o.stdout).into_owned()
+}
+
+#[test]
+fn list_prints_bindings() {
+    let f = Folder::new("list");
+    let text = stdout(&softmetal(&["list", &f.path("k.metal")]));
+    assert!(text.contains("scale\n  buffer(0) read: const float * x\n"), "{text}");
+    assert!(text.contains("threadgroup(0) read-write: float * t") && text.contains("racy"), "{text}");
+    let json: serde_json::Value = serde_json::from_slice(&softmetal(&["list", "--json", &f.path("k.metal")]).stdout).unwrap();
+    assert_eq!(json[0]["bindings"][2]["kind"], "constant");
+}
+
+#[test]
+fn check_counts_kernels_and_fails_on_errors() {
+    let f = Folder::new("check");
+    let good = softmetal(&["check", &f.path("k.metal")]);
+    assert!(good.status.success() && stdout(&good).ends_with("2 kernels, 2 ok, 0 failed, 1 files\n"), "{}", stdout(&good));
+    std::fs::write(f.0.join("bad.metal"), format!("{SOURCE}\nkernel void broken(device float *y) {{ y[0] = oops; }}\n")).unwrap();
+    let bad = softmetal(&["check", &f.path("k.metal"), &f.path("bad.metal")]);
+    let text = stdout(&bad);
+    assert!(!bad.status.success() && text.contains("5 kernels, 4 ok, 1 failed, 2 files") && text.contains("bad.metal:15:46: use of undeclared identifier 'oops'"), "{text}");
+    let json: serde_json::Value = serde_json::from_slice(&softmetal(&["check", "--json", "--codegen", "--kernel", "scale", &f.path("bad.metal")]).stdout).unwrap();
+    assert_eq!((json["total"].as_u64(), json["failed"].as_u64()), (Some(1), Some(0)));
+}
+
+fn read_f32(path: &Path) -> Vec<f32> {
+    let raw = std::fs::read(path).unwrap();
+    let at = 10 + usize::from(u16::from_le_bytes([raw[8], raw[9]]));
+    raw[at..].chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+}
+
+#[test]
+fn run_writes_results_and_profiles() {
+    let f = Folder::new("run");
+    let out = format!("1={}", f.path("y.npy"));
+    let svg = f.path("roof.svg");
+    let args = ["run", &f.path("k.metal"), "scale", "--grid", "100", "--threads", "32", "--arg", "0=iota:f32:100", "--arg", "1=zeros:f32:100", "--arg", "2=u32:100", "--threadgroup", "0=128", "--constant", "0=bool:true", "--out", &out];
+    let plain = softmetal(&args);
+    assert!(plain.status.success(), "{}", stdout(&plain));
+    assert_eq!(read_f32(&f.0.join("y.npy")), (0..100).map(|i| -2.0 * i as f32).collect::<Vec<_>>());
+    let mut more = args.to_vec();
+    more.extend(["--sanitize", "--profile", "--chip", "m2-max", "--svg", &svg, "--json"]);
+    let o = softmetal(&more);
+    let json: serde_json::Value = serde_json::from_slice(&o.stdout).unwrap_or_else(|e| panic!("{e}: {}", stdout(&o)));
+    assert_eq!(json["ok"], true, "{json}");
+    let c = &json["profiles"][0]["profile"]["counters"];
+    assert_eq!((c["threads"].as_u64(), c["barriers"].as_u64(), c["simd_operations"].as_u64()), (Some(100), Some(4), Some(4)));
+    // Each thread reads x and n once or twice, and writes y once.
+    assert_eq!(c["device_bytes_written"].as_u64(), Some(400));
+    assert!(c["flops_f32"].as_u64().unwrap() >= 100, "{c}");
+    assert_eq!(json["profiles"][0]["roofline"]["bound"], "memory");
+    assert!(std::fs::read_to_string(&svg).unwrap().contains("<polyline"));
+}
+
+#[test]
+fn run_fails_with_reports_and_reasons() {
+    let f = Folder::new("fail");
+    let racy = softmetal(&["run", &f.path("k.metal"), "racy", "--grid", "64", "--threads", "32", "--arg", "0=zeros:f32:1", "--sanitize", "--json"]);
+    assert!(!racy.status.success());
+    let json: serde_json::Value = serde_json::from_slice(&racy.stdout).unwrap();
+    assert_eq!((&json["reports"][0]["kind"], json["reports"][0]["line"].as_u64()), (&"device_race".into(), Some(12)));
+    for (args, words) in [
+        (vec!["run", "/nowhere.metal", "k", "--grid", "1", "--threads", "1"], "/nowhere.metal"),
+        (vec!["run", &f.path("k.metal"), "racy", "--grid", "1y", "--threads", "1"], "write N, NxM or NxMxK"),
+        (vec!["run", &f.path("k.metal"), "racy", "--grid", "1", "--threads", "1", "--arg", "0=zeros:f99:1"], "unknown type `f99`"),
+        (vec!["run", &f.path("k.metal"), "racy", "--grid", "1", "--threads", "1"], "is not bound"),
+        (vec!["run", &f.path("k.metal"), "racy", "--grid", "1", "--threads", "1", "--chip", "m9"], "unknown chip"),
+        (vec!["list", &f.path("k.metal"), "--family", "apple99"], "unknown GPU family"),
+    ] {
+        let o = softmetal(&args);
+        let text = String::from_utf8_lossy(&o.stderr).into_owned();
+        assert!(!o.status.success() && text.contains(words), "{args:?}: {text}");
+    }
+}

@@ -1,0 +1,79 @@
+//! An artificial device: the CPU under another name, with planner settings, dtypes, faults and delays of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wootz::{Backend, Device};
+use wootz_backend::{Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Run};
+use wootz_cpu::CpuBackend;
+use wootz_ir::{DType, Result};
+use wootz_plan::{Capabilities, Plan};
+
+pub struct Artificial {
+    pub cpu: CpuBackend,
+    pub info: DeviceInfo,
+    pub capabilities: Capabilities,
+    pub refuses: fn(DType) -> Option<&'static str>,
+    /// Plans whose results come out wrong.
+    pub spoils: fn(&Plan) -> bool,
+    pub runs: AtomicUsize,
+}
+
+impl Artificial {
+    pub fn new(name: &str) -> Artificial {
+        let cpu = CpuBackend::new();
+        let info = DeviceInfo { name: name.into(), kind: DeviceKind::Software, ..cpu.info().clone() };
+        let capabilities = Capabilities { alignment: 64, ..Capabilities::ALL };
+        Artificial { cpu, info, capabilities, refuses: |_| None, spoils: |_| false, runs: AtomicUsize::new(0) }
+    }
+
+    /// The device over it.
+    #[allow(dead_code, reason = "not every test file needs it")]
+    pub fn device(self) -> Device {
+        Device::from_backend(Arc::new(self))
+    }
+}
+
+impl Backend for Artificial {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+    fn refuses(&self, dtype: DType) -> Option<&'static str> {
+        (self.refuses)(dtype)
+    }
+    fn allocate(&self, bytes: usize) -> Result<Buffer> {
+        self.cpu.allocate(bytes)
+    }
+    fn import(&self, memory: HostMemory) -> Result<Buffer> {
+        self.cpu.import(memory)
+    }
+    fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.cpu.upload(buffer, offset, bytes)
+    }
+    fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        self.cpu.download(buffer, offset, bytes)
+    }
+    fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
+        self.cpu.compile(plan)
+    }
+    fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        let results = self.cpu.submit(executable, run)?.wait()?;
+        if (self.spoils)(executable.plan()) {
+            for buffer in results.iter().filter(|b| !b.is_empty()) {
+                let mut byte = [0];
+                self.cpu.download(buffer, 0, &mut byte)?;
+                self.cpu.upload(buffer, 0, &[byte[0] ^ 0x40])?;
+            }
+        }
+        Ok(Fence::done(results))
+    }
+    fn memory(&self) -> MemoryStats {
+        self.cpu.memory()
+    }
+    fn trim(&self) {
+        self.cpu.trim();
+    }
+}
