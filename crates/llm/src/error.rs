@@ -10,6 +10,9 @@ pub enum Error {
     /// The model file is not readable, or lacks something.
     #[error(transparent)]
     Gguf(#[from] wootz_gguf::Error),
+    /// The tensor engine refused or failed.
+    #[error(transparent)]
+    Engine(#[from] wootz::Error),
     /// The file is no model that can be run, or not in the way that was asked for.
     #[error("model: {0}")]
     Model(String),

@@ -9,10 +9,13 @@ pub mod chat;
 pub mod config;
 mod error;
 pub mod estimate;
+pub mod models;
 pub mod pull;
 pub mod quantize;
 pub mod sampling;
+pub mod session;
 pub mod stop;
 pub mod tokenizer;
+pub mod weights;
 
 pub use error::{Error, Result};
