@@ -2,7 +2,7 @@
 //!
 //! In the order that data passes: a front end builds nodes ([`build`]), which check shapes and dtypes and form a lazy
 //! graph ([`graph`]); elementwise ops are rows of one table ([`elementwise`]) whose meaning is scalar code
-//! ([`scalar`]); the [`reference`] evaluator computes any graph slowly and obviously, and every backend is judged by it.
+//! ([`scalar`]); the [`mod@reference`] evaluator computes any graph slowly and obviously, and every backend is judged by it.
 //!
 //! Promises: nothing here panics on user input, recurses over a graph, or knows a device. A node that exists is
 //! valid: its operands have the dtypes and shapes that its op asks for.

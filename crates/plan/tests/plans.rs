@@ -76,7 +76,7 @@ fn expensive_code_is_not_repeated_by_a_broadcast() {
 fn views_cost_nothing_and_reshapes_copy_only_where_they_must() {
     let x = leaf(&[4, 6]);
     let transposed = build::permute(&x, &[1, 0]).unwrap();
-    let as_view = plan(&[transposed.clone()]);
+    let as_view = plan(std::slice::from_ref(&transposed));
     assert!(as_view.steps.is_empty());
     assert_eq!(as_view.outputs[0].layout.strides.as_slice(), [1, 6]);
     let flat = build::reshape(&transposed, &Shape::from([24])).unwrap();
@@ -123,7 +123,7 @@ fn a_donated_state_is_written_in_place() {
     let layout = Layout::contiguous(&Shape::from([1]));
     let start = Node::leaf(Leaf { layout, donated: false, payload: Arc::new(()) }, DType::I32);
     let written = build::write_at(&state, &leaf(&[1, 4]), &start, 0).unwrap();
-    let in_place = plan(&[written.clone()]);
+    let in_place = plan(std::slice::from_ref(&written));
     assert_eq!(labels(&in_place), ["write_at"]);
     assert!(matches!(in_place.buffers[in_place.outputs[0].buffer as usize].place, Place::Leaf(_)));
     let also_read = plan(&[written, unary(ElementwiseOp::Neg, &state)]);
@@ -153,7 +153,7 @@ fn limits_of_a_device_split_steps() {
     let leaves: Vec<NodeRef> = (0..10).map(|_| leaf(&[32])).collect();
     let sum = leaves[1..].iter().fold(leaves[0].clone(), |a, b| binary(ElementwiseOp::Add, &a, b));
     let limits = Capabilities { max_loads: 4, ..Capabilities::ALL };
-    let split = Plan::new(&Trace::of(&[sum.clone()]).graph, &limits);
+    let split = Plan::new(&Trace::of(std::slice::from_ref(&sum)).graph, &limits);
     assert!(split.steps.len() > 1);
     assert!(split.steps.iter().all(|s| s.epilogue.loads.len() <= 4));
     let unfused = Plan::new(&Trace::of(&[sum]).graph, &Capabilities::UNFUSED);

@@ -1,6 +1,7 @@
 //! A device on trial: the conformance cases run on it and compared with the reference evaluator.
 
 use crate::device::Device;
+use crate::eval::Value;
 use crate::tensor::Tensor;
 use std::collections::BTreeMap;
 use wootz_backend::HostMemory;
@@ -129,6 +130,14 @@ fn run(device: &Device, leaves: &[Leaf], build: &Build) -> Result<HostTensor> {
 /// Leaf nodes on a device for a case's leaves.
 pub fn bind(device: &Device, leaves: &[Leaf]) -> Result<Vec<NodeRef>> {
     let tensor = |leaf: &Leaf| {
+        if leaf.donated {
+            // Given away to be written in place, so it must be the device's own memory.
+            let bytes = leaf.bytes();
+            let buffer = device.home().backend().allocate(bytes.len())?;
+            device.home().backend().upload(&buffer, 0, &bytes)?;
+            let value = Value { device: device.home(), buffer };
+            return Ok(Tensor::from_value(value, leaf.layout.clone(), leaf.dtype(), device).donate()?.node);
+        }
         let memory = HostMemory::new(Aligned::new(&leaf.bytes()));
         Ok(Tensor::from_host(memory, leaf.dtype(), leaf.layout.clone(), device)?.node)
     };

@@ -126,7 +126,7 @@ impl Device {
 
     /// The backend itself; of an automatic device, that of the host.
     pub fn backend(&self) -> &Arc<dyn Backend> {
-        &self.parts().0
+        self.parts().0
     }
 
     /// What the device proved at first use, family by family.

@@ -130,7 +130,7 @@ impl Tensor {
     pub fn chunk(&self, parts: usize, axis: Axis) -> Result<Vec<Tensor>> {
         let at = self.shape().axis("chunk", axis)?;
         let extent = self.shape()[at];
-        if parts == 0 || extent % parts != 0 {
+        if parts == 0 || !extent.is_multiple_of(parts) {
             return Err(Error::shape("chunk", &[self.shape()], format!("axis {at} divisible by {parts}")));
         }
         self.split(&vec![extent / parts; parts], axis)

@@ -1,274 +1,220 @@
-//! Scaled-dot-product attention: for each query the visible keys are scored, softened and mixed, in one pass over keys
-//! and values (online softmax), so that the scores of a long context are never stored.
+//! Scaled-dot-product attention: the operands of a step handed to the attention kernel.
+//!
+//! Keys and values in f32, f16, bf16 or f64 are read where they are. Operands in a dtype that the kernel does not read
+//! (half-precision queries, a half-precision cache under f64 queries) are first widened into shared memory.
 
 use super::Task;
-use super::access::{ReadRun, reader};
-use super::loops::{self, Loop1};
+use super::tape::{Binding, Frame, Tape};
 use super::workspace::Workspace;
-use crate::isa::{Isa, Kernel, Real, dispatch};
+use crate::attention::{Attention, AttentionRule, AttentionShape, Heads};
+use crate::gemm::LoadAs;
 use crate::math::Elementary;
+use crate::team::SyncPtr;
+use half::{bf16, f16};
+use std::cell::UnsafeCell;
 use std::ops::Range;
 use wootz_ir::op::AttentionSpec;
-use wootz_ir::{Layout, ScalarType};
+use wootz_ir::{DType, Layout, ScalarType};
 use wootz_plan::{Source, Step};
 
-/// Keys that are scored together.
-const TILE: usize = 64;
+/// The dtypes that the kernel reads for keys and values, with T for queries.
+fn reads(compute: ScalarType, dtype: DType) -> bool {
+    match compute {
+        ScalarType::F64 => dtype == DType::F64,
+        _ => matches!(dtype, DType::F32 | DType::F16 | DType::BF16),
+    }
+}
 
-/// Every query is finished by one worker, which needs nothing shared.
-pub fn shared_bytes(_: &Step, _: usize) -> usize {
-    0
+/// Whether operand `slot` has to be widened first.
+fn is_staged(step: &Step, slot: usize) -> bool {
+    let load = step.inputs[slot].plain().expect("attention reads plain operands");
+    let compute = step.dtype.compute();
+    if slot == 0 { load.dtype != compute.dtype() } else { !reads(compute, load.dtype) }
+}
+
+/// Bytes of the widened copy of operand `slot`.
+fn staged_bytes(step: &Step, slot: usize) -> usize {
+    if !is_staged(step, slot) {
+        return 0;
+    }
+    (step.input_shapes[slot].count() * step.dtype.compute().dtype().size()).next_multiple_of(64)
+}
+
+fn shape(step: &Step) -> AttentionShape {
+    let (q, k) = (&step.input_shapes[0], &step.input_shapes[1]);
+    AttentionShape {
+        batch: q[0],
+        heads: q[1],
+        groups: k[1],
+        queries: q[2],
+        keys: k[2],
+        depth: q[3],
+        width: step.shape[3],
+    }
+}
+
+fn rule(spec: &AttentionSpec, position: Option<i64>) -> AttentionRule {
+    AttentionRule {
+        scale: spec.scale.get(),
+        softcap: spec.softcap.map(|cap| cap.get()),
+        position,
+        window: spec.window,
+    }
+}
+
+/// The kernel's working memory, and room for operands that are widened first.
+pub fn shared_bytes(step: &Step, workers: usize) -> usize {
+    let staged: usize = (0..3).map(|slot| staged_bytes(step, slot)).sum();
+    let kernel = match step.dtype.compute() {
+        ScalarType::F64 => kernel_bytes::<f64>(step, workers),
+        _ => kernel_bytes::<f32>(step, workers),
+    };
+    staged + kernel
+}
+
+fn kernel_bytes<T: Elementary + LoadAs<T>>(step: &Step, workers: usize) -> usize {
+    // SAFETY: only the sizes of this problem are asked for; nothing is read through it.
+    let nowhere = unsafe { Heads::<T>::new(std::ptr::null(), [0; 4]) };
+    let rule = AttentionRule { scale: 1.0, softcap: None, position: None, window: None };
+    let problem =
+        Attention { shape: shape(step), rule, q: nowhere, k: nowhere, v: nowhere, mask: None, result: &|_, _| {} };
+    problem.scratch_bytes(workers)
 }
 
 pub fn run(task: &Task<'_>, workspace: &mut Workspace, spec: &AttentionSpec) {
-    match task.step.dtype.compute() {
-        ScalarType::F64 => typed::<f64>(task, workspace, spec),
-        _ => typed::<f32>(task, workspace, spec),
+    let keys = if is_staged(task.step, 1) {
+        task.step.dtype.compute().dtype()
+    } else {
+        task.step.inputs[1].plain().map_or(DType::F32, |load| load.dtype)
+    };
+    match (task.step.dtype.compute(), keys) {
+        (ScalarType::F64, _) => typed::<f64, f64>(task, workspace, spec),
+        (_, DType::F16) => typed::<f32, f16>(task, workspace, spec),
+        (_, DType::BF16) => typed::<f32, bf16>(task, workspace, spec),
+        _ => typed::<f32, f32>(task, workspace, spec),
     }
 }
 
-/// An operand `[b, h, s, d]` in memory, read a row at a time.
-struct Rows<'a, T: 'static> {
-    start: *const u8,
-    layout: &'a Layout,
-    size: usize,
-    /// Rows that are values of type T already, side by side, need no copy.
-    direct: bool,
-    read: ReadRun,
-    /// From the dtype's compute type to T, where they differ (a half-precision cache under f64 queries).
-    widen: Option<(Loop1, &'static mut [f32])>,
-    buffer: &'static mut [T],
+/// Operand `slot` as the kernel reads it: in its buffer, or in the widened copy at `staged`.
+fn operand<'a, S>(task: &'a Task<'_>, slot: usize, staged: *mut u8) -> Heads<'a, S> {
+    let load = task.step.inputs[slot].plain().expect("attention reads plain operands");
+    let Source::Buffer(buffer) = load.source else { unreachable!("operands are in memory") };
+    let widened = Layout::contiguous(&task.step.input_shapes[slot]);
+    let (start, layout) = if is_staged(task.step, slot) {
+        (staged.cast_const(), &widened)
+    } else {
+        let offset = load.layout.offset * load.dtype.size();
+        (task.run.pointers[buffer as usize].wrapping_add(offset).cast_const(), &load.layout)
+    };
+    let strides = [layout.strides[0], layout.strides[1], layout.strides[2], layout.strides[3]];
+    // SAFETY: the plan keeps the operand inside its buffer, the copy is as large as the operand, and nobody writes
+    // either while this step runs.
+    unsafe { Heads::new(start.cast(), strides) }
 }
 
-impl<'a, T: bytemuck::Pod> Rows<'a, T> {
-    fn new(task: &'a Task<'_>, workspace: &mut Workspace, slot: usize) -> Rows<'a, T> {
-        let load = task.step.inputs[slot].plain().expect("attention reads plain operands");
-        let Source::Buffer(buffer) = load.source else { unreachable!("operands are in memory") };
-        let depth = load.layout.shape[3];
-        Rows {
-            start: task.run.pointers[buffer as usize].cast_const(),
-            layout: &load.layout,
-            size: load.dtype.size(),
-            direct: load.layout.strides[3] == 1 && load.dtype.size() == size_of::<T>(),
-            read: reader(load.dtype),
-            widen: (load.dtype.compute().dtype().size() != size_of::<T>()).then(|| {
-                let widen = loops::convert(ScalarType::F32, ScalarType::F64).expect("floats convert");
-                (widen, workspace.slice::<f32>(depth))
-            }),
-            buffer: workspace.slice::<T>(depth),
+fn typed<T: Elementary + LoadAs<T> + bytemuck::Pod, S: LoadAs<T>>(
+    task: &Task<'_>,
+    workspace: &mut Workspace,
+    spec: &AttentionSpec,
+) {
+    let mut staged = [task.shared.get(); 3];
+    for slot in 1..3 {
+        staged[slot] = staged[slot - 1].wrapping_add(staged_bytes(task.step, slot - 1));
+    }
+    let memory = SyncPtr::new(staged[2].wrapping_add(staged_bytes(task.step, 2)));
+    if (0..3).any(|slot| is_staged(task.step, slot)) {
+        (0..3).for_each(|slot| stage::<T>(task, workspace, slot, staged[slot]));
+        task.worker.barrier();
+    }
+    let position = spec.causal.then(|| first_position(task, workspace));
+    let shape = shape(task.step);
+    let rows = |[b, h, t]: [usize; 3]| (b * shape.heads + h) * shape.queries + t;
+    let finish = OwnTape::new(task.epilogue, task.run, workspace, shape.width);
+    let result = |at: [usize; 3], values: &[T]| {
+        let first = rows(at) * shape.width;
+        finish.store(first..first + shape.width, values);
+    };
+    let hidden = spec.mask.then(|| OwnTape::new(&task.inputs[3], task.run, workspace, shape.keys));
+    let mask = |at: [usize; 3], keys: Range<usize>, out: &mut [T]| {
+        if let Some(hidden) = &hidden {
+            let first = rows(at) * shape.keys;
+            hidden.load(first + keys.start..first + keys.end, out);
         }
-    }
-
-    /// Row `[b, h, s]`.
-    fn row(&mut self, b: usize, h: usize, s: usize) -> &[T] {
-        let depth = self.layout.shape[3];
-        let at = self.layout.position(&[b, h, s, 0]) * self.size;
-        // SAFETY: the row lies inside the operand.
-        unsafe {
-            let row = self.start.add(at);
-            if self.direct {
-                return std::slice::from_raw_parts(row.cast(), depth);
-            }
-            let stride = self.layout.strides[3];
-            match &mut self.widen {
-                None => (self.read)(row, stride, self.buffer.as_mut_ptr().cast(), depth),
-                Some((widen, narrow)) => {
-                    (self.read)(row, stride, narrow.as_mut_ptr().cast(), depth);
-                    widen(narrow.as_ptr().cast(), self.buffer.as_mut_ptr().cast(), depth);
-                }
-            }
-        }
-        self.buffer
-    }
+    };
+    let problem = Attention::<T, S> {
+        shape,
+        rule: rule(spec, position),
+        q: operand(task, 0, staged[0]),
+        k: operand(task, 1, staged[1]),
+        v: operand(task, 2, staged[2]),
+        mask: if spec.mask { Some(&mask) } else { None },
+        result: &result,
+    };
+    // SAFETY: every worker comes here with equal arguments, and `shared_bytes` reserved the memory.
+    unsafe { problem.run(task.worker, memory) };
 }
 
-fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, spec: &AttentionSpec) {
-    let [batch, heads, queries, _] = *task.step.input_shapes[0] else { unreachable!("q has four axes") };
-    let [_, groups, keys, _] = *task.step.input_shapes[1] else { unreachable!("k has four axes") };
-    let width = task.step.shape[3];
-    if task.step.shape.count() == 0 {
+/// Widens this worker's rows of an operand into shared memory, where it is not read as it is.
+fn stage<T: bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, slot: usize, to: *mut u8) {
+    if !is_staged(task.step, slot) {
         return;
     }
-    let own = task.worker.split(batch * heads * queries, 1);
-    if own.is_empty() {
-        return;
-    }
-    let mut q = Rows::<T>::new(task, workspace, 0);
-    let mut k = Rows::<T>::new(task, workspace, 1);
-    let mut v = Rows::<T>::new(task, workspace, 2);
-    let position = if spec.causal { Some(first_position(task, workspace)) } else { None };
-    let scores = workspace.slice::<T>(TILE);
-    let mask = workspace.slice::<T>(TILE);
-    let query = workspace.slice::<T>(q.layout.shape[3]);
-    let mut state = Online { max: T::ZERO, sum: T::ZERO, mixed: workspace.slice::<T>(width) };
-    // SAFETY: points exist, buffers are as long as the ranges, and workers take disjoint queries.
+    let shape = &task.step.input_shapes[slot];
+    let depth = shape[3].max(1);
+    let tape = &task.inputs[slot];
+    let widen = super::loops::convert(tape.result_type, task.step.dtype.compute());
+    let row = workspace.slice::<f64>(depth);
+    // SAFETY: points exist, the copy has room for them, and workers take disjoint rows.
     unsafe {
-        let mask_tape = spec.mask.then(|| &task.inputs[3]);
-        let mut mask_frame = mask_tape.map(|tape| tape.begin(task.run, workspace, TILE));
-        let mut finish = task.epilogue.begin(task.run, workspace, width);
-        for index in own {
-            let (t, h, b) = (index % queries, index / queries % heads, index / queries / heads);
-            let g = h / (heads / groups);
-            query.copy_from_slice(q.row(b, h, t));
-            state.reset();
-            let visible = visible_keys(position, t, spec.window, keys);
-            for start in visible.clone().step_by(TILE) {
-                let tile = start..visible.end.min(start + TILE);
-                let scores = &mut scores[..tile.len()];
-                for (score, s) in scores.iter_mut().zip(tile.clone()) {
-                    *score = dispatch(Dot { a: query, b: k.row(b, g, s) }) * T::of(spec.scale.get());
+        let mut frame = tape.begin(task.run, workspace, depth);
+        for index in task.worker.split(shape.count() / depth, 8) {
+            let points = index * depth..(index + 1) * depth;
+            let place = to.cast::<T>().add(points.start).cast();
+            match widen {
+                Some(widen) if tape.result_type != task.step.dtype.compute() => {
+                    tape.load(task.run, &mut frame, points, row.as_mut_ptr().cast());
+                    widen(row.as_ptr().cast(), place, depth);
                 }
-                if let Some(cap) = spec.softcap {
-                    soften(scores, T::of(cap.get()));
-                }
-                if let (Some(tape), Some(frame)) = (mask_tape, &mut mask_frame) {
-                    let first = index * keys + start;
-                    tape.load(task.run, frame, first..first + tile.len(), mask.as_mut_ptr().cast());
-                    scores.iter_mut().zip(mask.iter()).for_each(|(s, &m)| *s += m);
-                }
-                state.weigh(scores);
-                for (&weight, s) in scores.iter().zip(tile) {
-                    if weight != T::ZERO {
-                        dispatch(Axpy { a: weight, x: v.row(b, g, s), y: state.mixed });
-                    }
-                }
+                _ => tape.load(task.run, &mut frame, points, place),
             }
-            state.normalise();
-            let points = index * width..(index + 1) * width;
-            task.epilogue.store(task.run, &mut finish, points, state.mixed.as_ptr().cast());
         }
     }
 }
 
 /// The position of the first query.
 fn first_position(task: &Task<'_>, workspace: &mut Workspace) -> i64 {
-    let tape = &task.inputs[task.inputs.len() - 1];
-    let value = workspace.slice::<i32>(1);
-    // SAFETY: the operand has one element.
-    unsafe {
-        let mut frame = tape.begin(task.run, workspace, 1);
-        tape.load(task.run, &mut frame, 0..1, value.as_mut_ptr().cast());
-    }
+    let mut value = [0i32];
+    OwnTape::new(&task.inputs[task.inputs.len() - 1], task.run, workspace, 1).load(0..1, &mut value);
     value[0] as i64
 }
 
-/// The keys that query `t` sees.
-fn visible_keys(position: Option<i64>, t: usize, window: Option<usize>, keys: usize) -> Range<usize> {
-    let Some(position) = position else { return 0..keys };
-    let end = (position + t as i64 + 1).clamp(0, keys as i64) as usize;
-    let last = position + t as i64 + 1;
-    let start = window.map_or(0, |w| (last - w as i64).clamp(0, end as i64) as usize);
-    start..end
+/// A tape with a frame, behind a shared reference: the kernel takes closures that may be called from any worker, but each
+/// worker makes closures of its own and calls only those.
+struct OwnTape<'a> {
+    tape: &'a Tape,
+    run: &'a Binding<'a>,
+    frame: UnsafeCell<Frame>,
 }
 
-/// A softmax whose elements come in pieces: the largest score so far, the sum and the mix relative to it.
-struct Online<T: 'static> {
-    max: T,
-    sum: T,
-    mixed: &'static mut [T],
-}
+// SAFETY: as said above, one thread touches the frame.
+unsafe impl Sync for OwnTape<'_> {}
 
-impl<T: Elementary> Online<T> {
-    fn reset(&mut self) {
-        self.max = -T::of(f64::INFINITY);
-        self.sum = T::ZERO;
-        self.mixed.fill(T::ZERO);
+impl<'a> OwnTape<'a> {
+    fn new(tape: &'a Tape, run: &'a Binding<'a>, workspace: &mut Workspace, points: usize) -> OwnTape<'a> {
+        // SAFETY: the run binds the plan's buffers, and the workspace is this worker's.
+        let frame = UnsafeCell::new(unsafe { tape.begin(run, workspace, points) });
+        OwnTape { tape, run, frame }
     }
 
-    /// Turns scores into weights relative to the largest score so far, and what came before with them.
-    fn weigh(&mut self, scores: &mut [T]) {
-        #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
-        let max = scores.iter().fold(self.max, |m, &s| if s > m || s != s { s } else { m });
-        if max == -T::of(f64::INFINITY) {
-            return scores.fill(T::ZERO);
-        }
-        let keep = dispatch(Exp(self.max - max));
-        self.sum = self.sum * keep;
-        self.mixed.iter_mut().for_each(|m| *m = *m * keep);
-        self.max = max;
-        dispatch(ExpRow { row: scores, shift: max });
-        self.sum += scores.iter().fold(T::ZERO, |a, &b| a + b);
+    fn load<T>(&self, range: Range<usize>, out: &mut [T]) {
+        assert_eq!(range.len(), out.len());
+        // SAFETY: one thread; the points exist, and `out` has room for them.
+        unsafe { self.tape.load(self.run, &mut *self.frame.get(), range, out.as_mut_ptr().cast()) }
     }
 
-    /// Divides by the sum; a query that sees nothing gives zeros.
-    fn normalise(&mut self) {
-        if self.sum != T::ZERO {
-            let scale = T::ONE / self.sum;
-            self.mixed.iter_mut().for_each(|m| *m = *m * scale);
-        }
-    }
-}
-
-fn soften<T: Elementary>(scores: &mut [T], cap: T) {
-    struct Soften<'a, T>(&'a mut [T], T);
-    impl<T: Elementary> Kernel for Soften<'_, T> {
-        type Out = ();
-        #[inline(always)]
-        fn run<I: Isa>(self) {
-            self.0.iter_mut().for_each(|s| *s = self.1 * (*s / self.1).v_tanh::<I>());
-        }
-    }
-    dispatch(Soften(scores, cap));
-}
-
-struct Exp<T>(T);
-
-impl<T: Elementary> Kernel for Exp<T> {
-    type Out = T;
-    #[inline(always)]
-    fn run<I: Isa>(self) -> T {
-        self.0.v_exp::<I>()
-    }
-}
-
-struct ExpRow<'a, T> {
-    row: &'a mut [T],
-    shift: T,
-}
-
-impl<T: Elementary> Kernel for ExpRow<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        for x in self.row {
-            *x = (*x - self.shift).v_exp::<I>();
-        }
-    }
-}
-
-struct Dot<'a, T> {
-    a: &'a [T],
-    b: &'a [T],
-}
-
-impl<T: Real> Kernel for Dot<'_, T> {
-    type Out = T;
-    #[inline(always)]
-    fn run<I: Isa>(self) -> T {
-        let mut sums = [T::ZERO; 16];
-        let (a, b) = (self.a.chunks_exact(16), self.b.chunks_exact(16));
-        let tail = a.remainder().iter().zip(b.remainder()).fold(T::ZERO, |s, (&x, &y)| I::mul_add(x, y, s));
-        for (a, b) in a.zip(b) {
-            for l in 0..16 {
-                sums[l] = I::mul_add(a[l], b[l], sums[l]);
-            }
-        }
-        sums.iter().fold(tail, |a, &b| a + b)
-    }
-}
-
-struct Axpy<'a, T> {
-    a: T,
-    x: &'a [T],
-    y: &'a mut [T],
-}
-
-impl<T: Real> Kernel for Axpy<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        for (y, &x) in self.y.iter_mut().zip(self.x) {
-            *y = I::mul_add(self.a, x, *y);
-        }
+    fn store<T>(&self, range: Range<usize>, values: &[T]) {
+        assert_eq!(range.len(), values.len());
+        // SAFETY: one thread; no two workers store the same points.
+        unsafe { self.tape.store(self.run, &mut *self.frame.get(), range, values.as_ptr().cast()) }
     }
 }

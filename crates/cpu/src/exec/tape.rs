@@ -7,6 +7,7 @@
 use super::access::{self, ReadRun, WriteRun, reader, writer};
 use super::loops::{self, Loop1, Loop2, Loop3};
 use super::workspace::Workspace;
+use crate::copy::stream_bytes;
 use smallvec::SmallVec;
 use std::ops::Range;
 use wootz_ir::scalar::Instr;
@@ -15,6 +16,8 @@ use wootz_plan::{BufferId, Fused, Source, Store};
 
 /// Points per block: four KiB of f32.
 pub const BLOCK: usize = 1024;
+/// Results of this size and more are written past the caches.
+const STREAM_BYTES: usize = 8 << 20;
 /// Bytes of a register: a block of the widest type.
 const REGISTER: usize = BLOCK * 8;
 
@@ -58,6 +61,8 @@ struct Sink {
     computed: bool,
     /// Bytes of a value in the compute type.
     wide: usize,
+    /// Larger than the caches: written past them, so that its lines are not read first.
+    streams: bool,
 }
 
 /// Compiled fused code.
@@ -220,6 +225,7 @@ impl Tape {
             computed,
             layout: store.layout.clone(),
             wide: store.dtype.compute().dtype().size(),
+            streams: self.len * store.dtype.size() >= STREAM_BYTES,
         });
     }
 
@@ -285,11 +291,11 @@ impl Tape {
             let n = BLOCK.min(range.end - start);
             // SAFETY: blocks stay inside the range.
             unsafe {
-                for sink in self.sinks.iter().filter(|s| s.direct && s.computed) {
+                for sink in self.sinks.iter().filter(|s| s.in_place()) {
                     frame.slots[sink.slot as usize] = sink.at(run, start);
                 }
                 self.block(run, frame, start, n, kernel.wrapping_add((start - first) * kernel_size));
-                for sink in self.sinks.iter().filter(|s| !(s.direct && s.computed)) {
+                for sink in self.sinks.iter().filter(|s| !s.in_place()) {
                     sink.write(run, frame.slots[sink.slot as usize], start, n);
                 }
             }
@@ -364,6 +370,11 @@ impl Tape {
 }
 
 impl Sink {
+    /// Whether code writes straight into the store.
+    fn in_place(&self) -> bool {
+        self.direct && self.computed && !self.streams
+    }
+
     /// Where point `start` of a direct sink goes.
     ///
     /// # Safety
@@ -381,7 +392,9 @@ impl Sink {
         // SAFETY: the layout stays inside the buffer.
         unsafe {
             if self.direct {
-                return std::ptr::copy_nonoverlapping(from, self.at(run, start), n * self.size);
+                let from = std::slice::from_raw_parts(from, n * self.size);
+                let to = std::slice::from_raw_parts_mut(self.at(run, start), n * self.size);
+                return if self.streams { stream_bytes(from, to) } else { to.copy_from_slice(from) };
             }
             let to = run.pointers[self.buffer as usize];
             for_each_run(&self.layout, start, n, |done, position, stride, length| {

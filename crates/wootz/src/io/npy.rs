@@ -67,7 +67,7 @@ pub(super) fn header(tensor: &Tensor) -> Vec<u8> {
     let descr = descriptor(tensor.dtype());
     let mut dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}");
     // The data starts at a multiple of 64.
-    while (MAGIC.len() + 4 + dict.len() + 1) % 64 != 0 {
+    while !(MAGIC.len() + 4 + dict.len() + 1).is_multiple_of(64) {
         dict.push(' ');
     }
     dict.push('\n');
