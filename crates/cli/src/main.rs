@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod chat;
 mod check;
 mod devices;
 mod estimate;
@@ -11,6 +12,7 @@ mod models;
 mod output;
 mod perplexity;
 mod pull;
+mod quantize;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -34,12 +36,16 @@ enum Command {
     Bench(bench::Args),
     /// Answer a prompt with a language model
     Run(run::Args),
+    /// Talk with a language model
+    Chat(chat::Args),
     /// Fetch a known model, or list them
     Pull(pull::Args),
     /// Show the metadata and tensors of a model file
     Inspect(inspect::Args),
     /// Estimate the memory that a model takes at a context length
     Estimate(estimate::Args),
+    /// Rewrite a model file in another format
+    Quantize(quantize::Args),
     /// Measure how well a model expects a text
     Perplexity(perplexity::Args),
     /// Write the logits after each of some tokens to an .npy file
@@ -53,9 +59,11 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Chat(args) => chat::run(&args),
         Command::Pull(args) => pull::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Estimate(args) => estimate::run(&args),
+        Command::Quantize(args) => quantize::run(&args),
         Command::Perplexity(args) => perplexity::run(&args),
         Command::Logits(args) => logits::run(&args),
     };

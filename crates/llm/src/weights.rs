@@ -44,10 +44,9 @@ impl Weights {
     fn stored(&self, name: &str, shape: &[usize]) -> Result<(HostMemory, BlockFormat)> {
         let tensor = self.gguf.tensor(name)?;
         let format = tensor.format()?;
-        // Files may leave out leading extents of 1, or have them where none are needed.
-        let trimmed = |dims: &mut dyn Iterator<Item = usize>| dims.skip_while(|&d| d == 1).collect::<Vec<_>>();
-        let found = trimmed(&mut tensor.dims.iter().rev().map(|&d| d as usize));
-        if found != trimmed(&mut shape.iter().copied()) {
+        // Files differ in where they write extents of 1.
+        let found = tensor.dims.iter().rev().map(|&d| d as usize).filter(|&d| d != 1);
+        if !found.eq(shape.iter().copied().filter(|&d| d != 1)) {
             let found: Vec<u64> = tensor.dims.iter().rev().copied().collect();
             return Err(Error::Model(format!("tensor '{name}' is {found:?}, but the metadata asks for {shape:?}")));
         }

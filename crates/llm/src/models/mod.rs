@@ -4,6 +4,7 @@ mod decoder;
 mod gemma3;
 mod llama;
 mod qwen;
+mod rwkv7;
 
 use crate::config::{Config, Family};
 use crate::error::Result;
@@ -61,6 +62,6 @@ pub fn load(config: &Config, weights: &Weights) -> Result<Box<dyn Network>> {
         Family::Llama => Box::new(llama::Llama::load(config, weights)?),
         Family::Qwen2 | Family::Qwen3 => Box::new(qwen::Qwen::load(config, weights)?),
         Family::Gemma3 => Box::new(gemma3::Gemma3::load(config, weights)?),
-        Family::Rwkv7 => return Err(crate::Error::Model("rwkv7 is not there yet".into())),
+        Family::Rwkv7 => Box::new(rwkv7::Rwkv7::load(config, weights)?),
     })
 }

@@ -1,0 +1,147 @@
+//! `wootz chat`: a conversation in the terminal.
+
+use crate::models::{Choice, Failure};
+use crate::output::{DIM, HEAD, Outcome, paint};
+use crate::run::SamplingArgs;
+use rustyline::error::ReadlineError;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use wootz_llm::chat::{ChatTemplate, Message};
+use wootz_llm::tokenizer::Encoding;
+use wootz_llm::{Finish, Request, Session};
+
+/// Talk with a language model
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    /// What the model is told before the conversation
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// The most tokens of one answer
+    #[arg(short = 'n', long, default_value_t = 1024, value_name = "TOKENS")]
+    limit: usize,
+}
+
+const HELP: &str = "Enter sends; a line that ends in \\ goes on in the next one; \"\"\" opens and closes a longer text.\n\
+                    Ctrl-C stops an answer. /clear forgets the conversation, /quit or Ctrl-D ends it.";
+
+pub fn run(args: &Args) -> Outcome {
+    args.sampling.sampling().check()?;
+    let model = args.choice.load()?;
+    let Some(template) = model.template() else {
+        return Err(format!("{} has no chat template; `wootz run --raw` continues a text", args.choice.model).into());
+    };
+    let mut chat = Chat {
+        args,
+        template,
+        session: args.choice.session(&model)?,
+        messages: args.system.iter().map(|s| Message::new("system", s)).collect(),
+        stop: Arc::default(),
+    };
+    let stop = chat.stop.clone();
+    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
+    anstream::println!("{} on {}. {}\n", paint(HEAD, &args.choice.model), model.device(), paint(DIM, "/help helps."));
+    let mut editor = rustyline::DefaultEditor::new()?;
+    while let Some(text) = read(&mut editor)? {
+        match text.trim() {
+            "" => {}
+            "/quit" | "/exit" => break,
+            "/help" => anstream::println!("{}\n", paint(DIM, HELP)),
+            "/clear" => chat.clear()?,
+            text => chat.answer(text)?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The next message, of one line or several; nothing at the end of input.
+fn read(editor: &mut rustyline::DefaultEditor) -> Result<Option<String>, Failure> {
+    let mut text = String::new();
+    let mut quoted = false;
+    loop {
+        let prompt = if text.is_empty() && !quoted { "> " } else { "… " };
+        let line = match editor.readline(prompt) {
+            Ok(line) => line,
+            // What was typed so far is dropped; the program stays.
+            Err(ReadlineError::Interrupted) => return Ok(Some(String::new())),
+            Err(ReadlineError::Eof) if text.is_empty() => return Ok(None),
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let marks = line.matches("\"\"\"").count();
+        quoted ^= marks % 2 == 1;
+        let goes_on = !quoted && line.ends_with('\\');
+        text.push_str(&line.replace("\"\"\"", ""));
+        if goes_on {
+            text.pop();
+        }
+        if !quoted && !goes_on {
+            break;
+        }
+        text.push('\n');
+    }
+    if !text.trim().is_empty() {
+        editor.add_history_entry(text.as_str())?;
+    }
+    Ok(Some(text))
+}
+
+struct Chat<'a> {
+    args: &'a Args,
+    template: &'a ChatTemplate,
+    session: Session,
+    messages: Vec<Message>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Chat<'_> {
+    fn clear(&mut self) -> Result<(), Failure> {
+        self.messages.retain(|m| m.role == "system");
+        Ok(self.session.clear()?)
+    }
+
+    /// Shows the answer as it comes. A message that failed is not kept.
+    fn answer(&mut self, text: &str) -> Result<(), Failure> {
+        self.messages.push(Message::new("user", text));
+        let prompt = self.template.render(&self.messages, true)?;
+        let request = Request {
+            prompt: self.session.model().tokenizer().encode(&prompt, Encoding::TEMPLATE),
+            limit: self.args.limit,
+            sampling: self.args.sampling.sampling(),
+            seed: self.args.sampling.seed(),
+            stops: vec![],
+        };
+        self.stop.store(false, Ordering::Relaxed);
+        let (mut out, stop) = (std::io::stdout(), self.stop.clone());
+        let generated = self.session.generate(&request, |piece| {
+            let shown = write!(out, "{piece}").and_then(|()| out.flush());
+            match shown.is_err() || stop.load(Ordering::Relaxed) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        let generated = match generated {
+            Ok(generated) => generated,
+            Err(error) => {
+                self.messages.pop();
+                anstream::eprintln!("{error}; /clear makes room\n");
+                return Ok(());
+            }
+        };
+        let note = match generated.finish {
+            Finish::End | Finish::Stop => String::new(),
+            Finish::Cancelled => " (stopped)".into(),
+            Finish::Limit => format!(" (cut at {} tokens; -n gives more)", self.args.limit),
+            Finish::Context => " (the context is full; /clear makes room)".into(),
+        };
+        anstream::println!("{}\n", paint(DIM, note));
+        self.messages.push(Message::new("assistant", generated.text));
+        Ok(())
+    }
+}

@@ -1,0 +1,270 @@
+//! RWKV-7 "Goose" (Peng et al., 2025): a recurrent network. Each head keeps a matrix that decays, forgets what it holds
+//! along one direction and learns a new key and value at every token (the generalised delta rule); the state of a
+//! sequence has a fixed size.
+
+use super::{Input, Memory, Network, StateSpec};
+use crate::config::{Config, Mixer};
+use crate::error::{Error, Result};
+use crate::weights::{Matrix, Weights};
+use wootz::{DType, Shape, Tensor};
+
+pub struct Rwkv7 {
+    embedding: Matrix,
+    embedding_norm: Norm,
+    layers: Vec<Layer>,
+    output_norm: Norm,
+    output: Matrix,
+    width: usize,
+    head_len: usize,
+}
+
+/// A layer norm.
+struct Norm {
+    weight: Tensor,
+    bias: Tensor,
+    epsilon: f64,
+}
+
+struct Layer {
+    time_norm: Norm,
+    time: TimeMix,
+    channel_norm: Norm,
+    channel: ChannelMix,
+}
+
+/// Parts of a token's predecessor that are mixed in, in the order of the file.
+const MIXED: [&str; 6] = ["r", "w", "k", "v", "a", "g"];
+
+struct TimeMix {
+    /// How much of the predecessor each of [`MIXED`] sees.
+    lerp: Vec<Tensor>,
+    receptance: Matrix,
+    key: Matrix,
+    value: Matrix,
+    output: Matrix,
+    decay: LowRank,
+    rate: LowRank,
+    /// Absent in the first layer, whose values the others may return to.
+    value_residual: Option<LowRank>,
+    gate: [Matrix; 2],
+    k_k: Tensor,
+    k_a: Tensor,
+    r_k: Tensor,
+    group_norm: [Tensor; 2],
+}
+
+/// `base + B·f(A·x)`.
+struct LowRank {
+    base: Tensor,
+    a: Matrix,
+    b: Matrix,
+}
+
+struct ChannelMix {
+    lerp: Tensor,
+    key: Matrix,
+    value: Matrix,
+}
+
+impl Norm {
+    fn load(weights: &Weights, name: &str, config: &Config) -> Result<Norm> {
+        Ok(Norm {
+            weight: weights.values(&format!("{name}.weight"), &[config.width])?,
+            bias: weights.values(&format!("{name}.bias"), &[config.width])?,
+            epsilon: f64::from(config.norm_epsilon),
+        })
+    }
+
+    fn apply(&self, x: &Tensor) -> wootz::Result<Tensor> {
+        x.layer_norm(Some(&self.weight), Some(&self.bias), self.epsilon)
+    }
+}
+
+/// The tensors of one layer.
+struct Part<'a> {
+    weights: &'a Weights,
+    prefix: String,
+    width: usize,
+}
+
+impl Part<'_> {
+    fn vector(&self, name: &str) -> Result<Tensor> {
+        self.weights.values(&format!("{}.{name}.weight", self.prefix), &[self.width])
+    }
+
+    fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
+        self.weights.matrix(&format!("{}.{name}.weight", self.prefix), rows, columns)
+    }
+
+    fn low_rank(&self, name: &str, rank: usize) -> Result<LowRank> {
+        Ok(LowRank {
+            base: self.vector(&format!("{name}0"))?,
+            a: self.matrix(&format!("{name}1"), rank, self.width)?,
+            b: self.matrix(&format!("{name}2"), self.width, rank)?,
+        })
+    }
+
+    fn time_mix(&self, ranks: [usize; 4], first: bool) -> Result<TimeMix> {
+        let width = self.width;
+        let lerp_name = format!("{}.time_mix_lerp_fused.weight", self.prefix);
+        let lerp = self.weights.values(&lerp_name, &[MIXED.len(), width])?;
+        let lerp = (0..MIXED.len()).map(|i| lerp.narrow(0, i, 1)).collect::<wootz::Result<_>>()?;
+        let [decay, rate, value_residual, gate] = ranks;
+        let group_bias = format!("{}.time_mix_ln.bias", self.prefix);
+        Ok(TimeMix {
+            lerp,
+            receptance: self.matrix("time_mix_receptance", width, width)?,
+            key: self.matrix("time_mix_key", width, width)?,
+            value: self.matrix("time_mix_value", width, width)?,
+            output: self.matrix("time_mix_output", width, width)?,
+            decay: self.low_rank("time_mix_w", decay)?,
+            rate: self.low_rank("time_mix_a", rate)?,
+            value_residual: if first { None } else { Some(self.low_rank("time_mix_v", value_residual)?) },
+            gate: [self.matrix("time_mix_g1", gate, width)?, self.matrix("time_mix_g2", width, gate)?],
+            k_k: self.vector("time_mix_k_k")?,
+            k_a: self.vector("time_mix_k_a")?,
+            r_k: self.vector("time_mix_r_k")?,
+            group_norm: [self.vector("time_mix_ln")?, self.weights.values(&group_bias, &[width])?],
+        })
+    }
+}
+
+impl Rwkv7 {
+    pub fn load(config: &Config, weights: &Weights) -> Result<Rwkv7> {
+        let Mixer::Recurrent(recurrent) = &config.mixer else {
+            return Err(Error::Model("rwkv7 without the numbers of its recurrence".into()));
+        };
+        let layer = |i: usize| {
+            let part = Part { weights, prefix: format!("blk.{i}"), width: config.width };
+            Ok(Layer {
+                time_norm: Norm::load(weights, &format!("blk.{i}.attn_norm"), config)?,
+                time: part.time_mix(recurrent.ranks, i == 0)?,
+                channel_norm: Norm::load(weights, &format!("blk.{i}.attn_norm_2"), config)?,
+                channel: ChannelMix {
+                    lerp: part.vector("channel_mix_lerp_k")?,
+                    key: part.matrix("channel_mix_key", config.ffn, config.width)?,
+                    value: part.matrix("channel_mix_value", config.width, config.ffn)?,
+                },
+            })
+        };
+        Ok(Rwkv7 {
+            embedding: weights.matrix("token_embd.weight", config.vocab, config.width)?,
+            embedding_norm: Norm::load(weights, "token_embd_norm", config)?,
+            layers: (0..config.layers).map(layer).collect::<Result<_>>()?,
+            output_norm: Norm::load(weights, "output_norm", config)?,
+            output: weights.matrix("output.weight", config.vocab, config.width)?,
+            width: config.width,
+            head_len: recurrent.head_len,
+        })
+    }
+}
+
+/// Each token's predecessor: the last token of the pass before, then those of this pass.
+fn shifted(x: &Tensor, last: &Tensor) -> wootz::Result<Tensor> {
+    let before = x.narrow(0, 0, x.shape()[0] - 1)?;
+    Tensor::concat(&[last, &before], 0)
+}
+
+/// The last row, in place of what the state held.
+fn remember(x: &Tensor, state: &Tensor) -> wootz::Result<Tensor> {
+    let start = Tensor::scalar(0, DType::I32, x.device());
+    state.write_at(&x.narrow(0, x.shape()[0] - 1, 1)?, &start, 0)
+}
+
+impl LowRank {
+    fn apply(&self, x: &Tensor, inner: impl Fn(Tensor) -> wootz::Result<Tensor>) -> wootz::Result<Tensor> {
+        self.b.apply(&inner(self.a.apply(x)?)?)?.add(&self.base)
+    }
+}
+
+impl TimeMix {
+    /// The mix of `[t, width]` with its past, the values that later layers may return to, and the new head state.
+    fn apply(
+        &self,
+        x: &Tensor,
+        before: &Tensor,
+        first_value: Option<&Tensor>,
+        state: &Tensor,
+    ) -> wootz::Result<(Tensor, Tensor, Tensor)> {
+        let change = before.sub(x)?;
+        let mixed = |i: usize| x.add(&change.mul(&self.lerp[i])?);
+        let (xr, xw, xk, xv, xa, xg) = (mixed(0)?, mixed(1)?, mixed(2)?, mixed(3)?, mixed(4)?, mixed(5)?);
+        let r = self.receptance.apply(&xr)?;
+        // Decay: exp(-e^(-1/2)·σ(…)).
+        let w = self.decay.apply(&xw, |h| h.tanh())?.sigmoid()?.mul(-(-0.5f64).exp())?.exp()?;
+        let k = self.key.apply(&xk)?;
+        let mut v = self.value.apply(&xv)?;
+        if let (Some(low_rank), Some(first)) = (&self.value_residual, first_value) {
+            v = v.add(&first.sub(&v)?.mul(&low_rank.apply(&xv, Ok)?.sigmoid()?)?)?;
+        }
+        let g = self.gate[1].apply(&self.gate[0].apply(&xg)?.sigmoid()?)?;
+        let a = self.rate.apply(&xa, Ok)?.sigmoid()?;
+        let (tokens, head_len) = (x.shape()[0], state.shape()[2]);
+        let heads = Shape::from([tokens, state.shape()[0], head_len]);
+        let by_head = |x: &Tensor| x.reshape(heads.clone());
+        let kk = by_head(&k.mul(&self.k_k)?)?;
+        let length = kk.square()?.sum_axes([-1], true)?.sqrt()?.maximum(1e-12)?;
+        let kk = kk.div(&length)?;
+        // The in-context rate also weakens the key.
+        let k = k.mul(&a.sub(1.0)?.mul(&self.k_a)?.add(1.0)?)?;
+        let (r, w, k, v_heads) = (by_head(&r)?, by_head(&w)?, by_head(&k)?, by_head(&v)?);
+        let removed = kk.neg()?;
+        let replaced = kk.mul(&by_head(&a)?)?;
+        let (out, state) = Tensor::wkv7([&r, &w, &k, &v_heads, &removed, &replaced], state)?;
+        let flat = |x: &Tensor| x.reshape([tokens, self.k_k.count()]);
+        let out = flat(&out.layer_norm(None, None, GROUP_EPSILON)?)?;
+        let out = out.mul(&self.group_norm[0])?.add(&self.group_norm[1])?;
+        let r_k = self.r_k.reshape([heads[1], head_len])?;
+        let bonus = r.mul(&k)?.mul(&r_k)?.sum_axes([-1], true)?.mul(&v_heads)?;
+        let out = out.add(&flat(&bonus)?)?.mul(&g)?;
+        Ok((self.output.apply(&out)?, v, state))
+    }
+}
+
+/// The reference scales the usual 1e-5 by the square of 8.
+const GROUP_EPSILON: f64 = 64e-5;
+
+impl ChannelMix {
+    fn apply(&self, x: &Tensor, before: &Tensor) -> wootz::Result<Tensor> {
+        let mixed = x.add(&before.sub(x)?.mul(&self.lerp)?)?;
+        self.value.apply(&self.key.apply(&mixed)?.relu()?.square()?)
+    }
+}
+
+impl Network for Rwkv7 {
+    fn state(&self, _: Memory) -> Vec<StateSpec> {
+        let heads = self.width / self.head_len;
+        let shift = StateSpec { shape: Shape::from([1, self.width]), dtype: DType::F32 };
+        let matrices = Shape::from([heads, self.head_len, self.head_len]);
+        let matrices = StateSpec { shape: matrices, dtype: DType::F32 };
+        (0..self.layers.len()).flat_map(|_| [shift.clone(), matrices.clone(), shift.clone()]).collect()
+    }
+
+    fn forward(&self, input: &Input<'_>) -> wootz::Result<(Tensor, Vec<Tensor>)> {
+        let mut x = self.embedding_norm.apply(&self.embedding.rows(input.tokens)?)?;
+        let start = Tensor::scalar(0, DType::I32, x.device());
+        let mut first_value = None;
+        let mut state = Vec::with_capacity(input.state.len());
+        for (layer, before) in self.layers.iter().zip(input.state.chunks_exact(3)) {
+            let h = layer.time_norm.apply(&x)?;
+            let past = shifted(&h, &before[0])?;
+            let (mixed, value, matrices) = layer.time.apply(&h, &past, first_value.as_ref(), &before[1])?;
+            first_value.get_or_insert(value);
+            state.push(remember(&h, &before[0])?);
+            state.push(before[1].write_at(&matrices, &start, 0)?);
+            x = x.add(&mixed)?;
+            let h = layer.channel_norm.apply(&x)?;
+            x = x.add(&layer.channel.apply(&h, &shifted(&h, &before[2])?)?)?;
+            state.push(remember(&h, &before[2])?);
+        }
+        Ok((x, state))
+    }
+
+    fn logits(&self, hidden: &Tensor) -> wootz::Result<Tensor> {
+        self.output.apply(&self.output_norm.apply(hidden)?)
+    }
+
+    fn can_rewind(&self) -> bool {
+        false
+    }
+}
