@@ -99,8 +99,8 @@ impl<B> Pool<B> {
         let mut state = self.state.lock();
         state.stats.live -= size;
         state.stats.buffers -= 1;
-        let fits = state.stats.cached + size <= self.limits.cached
-            && state.stats.cached_blocks < self.limits.blocks;
+        let fits =
+            state.stats.cached + size <= self.limits.cached && state.stats.cached_blocks < self.limits.blocks;
         if fits {
             state.stats.cached += size;
             state.stats.cached_blocks += 1;

@@ -318,7 +318,9 @@ impl ElementwiseOp {
         };
         let operand = match row.accepts {
             Accepts::Any | Accepts::Condition => common,
-            Accepts::Numeric if common == DType::Bool => return refuse("integers or floats (cast bool first)"),
+            Accepts::Numeric if common == DType::Bool => {
+                return refuse("integers or floats (cast bool first)");
+            }
             Accepts::Numeric => common,
             Accepts::Float => common.to_float(),
             Accepts::Integer if !common.is_integer() => return refuse("integers"),

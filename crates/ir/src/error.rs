@@ -96,7 +96,10 @@ pub enum Error {
         reason: String,
     },
     /// Memory that cannot be had.
-    #[error("{device}: cannot allocate {requested} bytes{}: {live} bytes are live, the limit is {limit}", for_op(op))]
+    #[error(
+        "{device}: cannot allocate {requested} bytes{}: {live} bytes are live, the limit is {limit}",
+        for_op(op)
+    )]
     OutOfMemory {
         /// The device.
         device: String,

@@ -56,7 +56,11 @@ impl Node {
 
     /// A zero-dimensional constant of a dtype.
     pub fn constant(value: Number, dtype: DType) -> NodeRef {
-        Arc::new(Node { shape: Shape::scalar(), dtype, state: Mutex::new(State::Constant(value.cast(dtype))) })
+        Arc::new(Node {
+            shape: Shape::scalar(),
+            dtype,
+            state: Mutex::new(State::Constant(value.cast(dtype))),
+        })
     }
 
     /// The tensor's shape.

@@ -357,7 +357,11 @@ impl<'b> Val<'b> {
     /// The value as an element of `dtype` reads back: rounded or wrapped where `dtype` is narrower than
     /// its compute type.
     pub fn narrow(self, dtype: DType) -> Val<'b> {
-        if dtype.compute().dtype() == dtype { self } else { self.builder.emit(Instr::Narrow(dtype, self.reg)) }
+        if dtype.compute().dtype() == dtype {
+            self
+        } else {
+            self.builder.emit(Instr::Narrow(dtype, self.reg))
+        }
     }
 
     /// The cast from an element of `from` to an element of `to`.
@@ -368,9 +372,9 @@ impl<'b> Val<'b> {
         let value = self.convert(to.compute());
         match (from.kind(), to.integer_range()) {
             // Saturate at the narrow type, not only at its compute type.
-            (Kind::Float, Some((low, high))) if to.compute().dtype() != to => {
-                value.binary(BinaryFn::Max, value.lit(low as i64)).binary(BinaryFn::Min, value.lit(high as i64))
-            }
+            (Kind::Float, Some((low, high))) if to.compute().dtype() != to => value
+                .binary(BinaryFn::Max, value.lit(low as i64))
+                .binary(BinaryFn::Min, value.lit(high as i64)),
             _ => value.narrow(to),
         }
     }

@@ -54,7 +54,10 @@ impl<'a> Fuser<'a> {
     /// The value of `root` seen through `views` (outermost first), as fused code.
     pub fn fuse(mut self, root: u32, views: &[View]) -> Result<(Fused, Vec<&'static str>), Blocked> {
         let path = Path(views.iter().map(|v| (v.clone(), root)).collect());
-        let shape = views.iter().rev().fold(self.context.graph.nodes[root as usize].shape.clone(), |s, v| v.shape(&s));
+        let shape = views
+            .iter()
+            .rev()
+            .fold(self.context.graph.nodes[root as usize].shape.clone(), |s, v| v.shape(&s));
         let result = self.value(root, path)?;
         if self.loads.len() > self.context.max_loads {
             return Err(self.too_many_loads(root));
@@ -152,9 +155,7 @@ pub(crate) fn collapse(shape: &mut wootz_ir::Shape, mut layouts: Vec<&mut Layout
         }
         let strides: Vec<isize> = layouts.iter().map(|l| l.strides[axis]).collect();
         match merged.last_mut() {
-            Some((outer, steps))
-                if steps.iter().zip(&strides).all(|(&o, &s)| o == s * extent as isize) =>
-            {
+            Some((outer, steps)) if steps.iter().zip(&strides).all(|(&o, &s)| o == s * extent as isize) => {
                 *outer *= extent;
                 *steps = strides;
             }

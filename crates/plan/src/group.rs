@@ -204,8 +204,8 @@ impl Effort {
 fn own_cost(op: ElementwiseOp) -> usize {
     use ElementwiseOp::*;
     match op {
-        Neg | Abs | Square | Floor | Ceil | Round | Trunc | LogicalNot | BitwiseNot | Relu | IsNan | Add | Sub
-        | Mul | Minimum | Maximum | Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual
+        Neg | Abs | Square | Floor | Ceil | Round | Trunc | LogicalNot | BitwiseNot | Relu | IsNan | Add
+        | Sub | Mul | Minimum | Maximum | Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual
         | LogicalAnd | LogicalOr | LogicalXor | BitwiseAnd | BitwiseOr | BitwiseXor | ShiftLeft
         | ShiftRight | Where | Fma | Deg2Rad | Rad2Deg => 1,
         Sign | IsInf | IsFinite | SignBit | Clip | CopySign | MulHi => 2,

@@ -125,8 +125,7 @@ impl<'a> Lowering<'a> {
             source = self.node(source).operands[0];
         }
         if let Some(stored) = &self.stored[source as usize] {
-            let layout =
-                views.iter().rev().try_fold(stored.layout.clone(), |layout, view| layout.view(view));
+            let layout = views.iter().rev().try_fold(stored.layout.clone(), |layout, view| layout.view(view));
             if let Some(layout) = layout {
                 let stored = Stored { buffer: stored.buffer, layout };
                 self.stored[index as usize] = Some(stored.clone());
@@ -173,8 +172,8 @@ impl<'a> Lowering<'a> {
     /// An operand of a structured node: fused code, or a plain load where the kernel asks for one.
     fn operand(&mut self, node: &GraphNode, slot: usize, views: &[View]) -> (Fused, Vec<&'static str>) {
         let index = node.operands[slot];
-        let plain = needs_plain(&node.op, slot as u8)
-            || !(self.capabilities.fuses_input)(family(&node.op), slot);
+        let plain =
+            needs_plain(&node.op, slot as u8) || !(self.capabilities.fuses_input)(family(&node.op), slot);
         if plain {
             self.in_memory(index);
         }
@@ -274,7 +273,8 @@ impl<'a> Lowering<'a> {
             names.extend(input_names);
         }
         let (epilogue, behind) = if root == index {
-            let load = Load { source: Source::Kernel, dtype: node.dtype, layout: Layout::contiguous(&node.shape) };
+            let load =
+                Load { source: Source::Kernel, dtype: node.dtype, layout: Layout::contiguous(&node.shape) };
             let program = wootz_ir::scalar::Program::identity(node.dtype.compute());
             (Fused { shape: node.shape.clone(), loads: vec![load], program }, vec![])
         } else {

@@ -104,9 +104,9 @@ fn mark_barriers(plan: &mut Plan) {
         let reads = step.reads().map(|id| touch(plan, id, false));
         let touches: Vec<Touch> = reads.chain(step.writes().map(|id| touch(plan, id, true))).collect();
         let conflict = touches.iter().any(|a| {
-            since.iter().any(|b| {
-                (a.write || b.write) && a.memory == b.memory && a.start < b.end && b.start < a.end
-            })
+            since
+                .iter()
+                .any(|b| (a.write || b.write) && a.memory == b.memory && a.start < b.end && b.start < a.end)
         });
         if conflict {
             since.clear();

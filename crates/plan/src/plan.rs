@@ -243,7 +243,10 @@ impl Kernel {
     pub fn can_fault(&self) -> bool {
         matches!(
             self,
-            Kernel::Gather { .. } | Kernel::Scatter { .. } | Kernel::WriteAt { .. } | Kernel::QuantGather { .. }
+            Kernel::Gather { .. }
+                | Kernel::Scatter { .. }
+                | Kernel::WriteAt { .. }
+                | Kernel::QuantGather { .. }
         )
     }
 }

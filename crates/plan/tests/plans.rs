@@ -166,7 +166,10 @@ fn explanations_name_steps_shapes_and_bytes() {
     let out = build::softmax(&unary(ElementwiseOp::Exp, &x), -1, false).unwrap();
     let plan = plan(&[out]);
     let text = plan.explain();
-    assert!(text.contains("exp → softmax") && text.contains("f32[8, 32]") && text.contains("2.0 KiB"), "{text}");
+    assert!(
+        text.contains("exp → softmax") && text.contains("f32[8, 32]") && text.contains("2.0 KiB"),
+        "{text}"
+    );
     assert!(text.contains("1 steps"), "{text}");
     let dot = plan.to_dot();
     assert!(dot.starts_with("digraph") && dot.contains("exp → softmax") && dot.contains("leaf 0"), "{dot}");

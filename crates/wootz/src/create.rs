@@ -57,7 +57,8 @@ impl Tensor {
         let (start, stop, step) = (start.into(), stop.into(), step.into());
         let span = (stop.to_f64() - start.to_f64()) / step.to_f64();
         if !span.is_finite() || step.to_f64() == 0.0 {
-            let detail = format!("from {start} to {stop} by {step}: finite bounds and a step other than 0 are needed");
+            let detail =
+                format!("from {start} to {stop} by {step}: finite bounds and a step other than 0 are needed");
             return Err(Error::argument("arange", detail));
         }
         if dtype == DType::Bool {

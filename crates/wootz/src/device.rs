@@ -45,7 +45,10 @@ impl Device {
 
     fn concrete(backend: Arc<dyn Backend>, standing: Standing) -> Device {
         let info = backend.info().clone();
-        Device(Arc::new(Inner { info, kind: Kind::Concrete { backend, cache: PlanCache::default(), standing } }))
+        Device(Arc::new(Inner {
+            info,
+            kind: Kind::Concrete { backend, cache: PlanCache::default(), standing },
+        }))
     }
 
     /// Every device of this machine.

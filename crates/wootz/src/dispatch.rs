@@ -81,7 +81,8 @@ fn flops(step: &Step) -> f64 {
     match step.kernel {
         Kernel::Matmul { batch, m, n, k } => 2.0 * (batch * m * n) as f64 * k as f64,
         Kernel::QuantMatmul { .. } => {
-            2.0 * step.input_shapes[0].count() as f64 * step.input_shapes[1].first().copied().unwrap_or(0) as f64
+            2.0 * step.input_shapes[0].count() as f64
+                * step.input_shapes[1].first().copied().unwrap_or(0) as f64
         }
         Kernel::Attention(_) => 4.0 * step.shape.count() as f64 * step.input_shapes[1][2] as f64,
         _ => 0.0,

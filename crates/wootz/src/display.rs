@@ -110,9 +110,7 @@ fn format_numbers(numbers: &[Number], kind: Kind, precision: usize) -> Vec<Strin
     let (smallest, largest) = finite.fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
     let exponents = largest >= 1e8 || (largest > 0.0 && (smallest < 1e-4 || largest / smallest > 1e6));
     let decimals = (0..=precision)
-        .find(|&d| {
-            values.iter().all(|v| !v.is_finite() || (format!("{v:.d$}").parse() == Ok(*v)))
-        })
+        .find(|&d| values.iter().all(|v| !v.is_finite() || (format!("{v:.d$}").parse() == Ok(*v))))
         .unwrap_or(precision);
     values
         .iter()

@@ -147,7 +147,8 @@ impl Term {
         while let Some(i) = (0..self.letters.len()).find(|&i| self.letters[..i].contains(&self.letters[i])) {
             let first = self.letters.iter().position(|l| *l == self.letters[i]).unwrap_or(0);
             if self.tensor.shape()[first] != self.tensor.shape()[i] {
-                let detail = format!("{:?} stands for two extents in {}", self.letters[i], self.tensor.shape());
+                let detail =
+                    format!("{:?} stands for two extents in {}", self.letters[i], self.tensor.shape());
                 return Err(bad(spec, detail));
             }
             let letter = self.letters[i];

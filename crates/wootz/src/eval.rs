@@ -21,7 +21,10 @@ pub(crate) struct Value {
 /// The value inside a leaf. While a function is being compiled, its arguments have none.
 pub(crate) fn value_of(leaf: &Leaf) -> Result<&Value> {
     leaf.payload.downcast_ref().ok_or_else(|| {
-        Error::argument("eval", "a value was asked for while a function is compiled; its arguments have none yet")
+        Error::argument(
+            "eval",
+            "a value was asked for while a function is compiled; its arguments have none yet",
+        )
     })
 }
 

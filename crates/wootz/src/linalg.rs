@@ -101,7 +101,11 @@ impl Tensor {
     /// The product summed over pairs of axes: the last `n` of this one with the first `n` of the other.
     pub fn tensordot(&self, other: &Tensor, n: usize) -> Result<Tensor> {
         if n > self.rank() || n > other.rank() {
-            return Err(Error::shape("tensordot", &[self.shape(), other.shape()], format!("at least {n} axes each")));
+            return Err(Error::shape(
+                "tensordot",
+                &[self.shape(), other.shape()],
+                format!("at least {n} axes each"),
+            ));
         }
         let (rows, inner) = self.shape().split_at(self.rank() - n);
         let (inner_b, columns) = other.shape().split_at(n);
@@ -116,4 +120,3 @@ impl Tensor {
         a.matmul(&b)?.reshape(shape)
     }
 }
-

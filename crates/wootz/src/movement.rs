@@ -17,7 +17,8 @@ impl Tensor {
 
     /// Axes in another order.
     pub fn permute(&self, axes: impl AsRef<[Axis]>) -> Result<Tensor> {
-        let axes: Result<Vec<usize>> = axes.as_ref().iter().map(|&a| self.shape().axis("permute", a)).collect();
+        let axes: Result<Vec<usize>> =
+            axes.as_ref().iter().map(|&a| self.shape().axis("permute", a)).collect();
         self.wrap(build::permute(&self.node, &axes?))
     }
 
@@ -115,7 +116,11 @@ impl Tensor {
         let axis = self.shape().axis("split", axis)?;
         let total: usize = lengths.iter().sum();
         if total != self.shape()[axis] {
-            let detail = format!("lengths {lengths:?} add up to {total}, axis {axis} of {} has {}", self.shape(), self.shape()[axis]);
+            let detail = format!(
+                "lengths {lengths:?} add up to {total}, axis {axis} of {} has {}",
+                self.shape(),
+                self.shape()[axis]
+            );
             return Err(Error::argument("split", detail));
         }
         let mut start = 0;
@@ -142,7 +147,12 @@ impl Tensor {
             let detail = format!("{} pairs of widths for shape {}", widths.len(), self.shape());
             return Err(Error::argument("pad", detail));
         }
-        let shape: Shape = self.shape().iter().zip(widths).map(|(&d, &(a, b))| d.saturating_add(a).saturating_add(b)).collect();
+        let shape: Shape = self
+            .shape()
+            .iter()
+            .zip(widths)
+            .map(|(&d, &(a, b))| d.saturating_add(a).saturating_add(b))
+            .collect();
         let spans: Vec<Span> =
             self.shape().iter().zip(widths).map(|(&len, &(start, _))| Span { start, step: 1, len }).collect();
         let around = Tensor::full_on(shape, value, self.dtype(), &self.device)?;

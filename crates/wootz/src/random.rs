@@ -51,13 +51,7 @@ impl Tensor {
 
     /// Integers from `low` up to but not including `high`. For ranges that are no power of two the numbers differ in
     /// frequency by less than `(high − low) / 2³²`.
-    pub fn integers(
-        shape: impl Into<Shape>,
-        low: i64,
-        high: i64,
-        seed: u64,
-        dtype: DType,
-    ) -> Result<Tensor> {
+    pub fn integers(shape: impl Into<Shape>, low: i64, high: i64, seed: u64, dtype: DType) -> Result<Tensor> {
         let range = high.checked_sub(low).filter(|r| (1..=u32::MAX as i64 + 1).contains(r));
         let Some(range) = range else {
             let detail = format!("from {low} to {high}: a range of 1 to 2³² is needed");

@@ -75,7 +75,12 @@ impl Tensor {
     }
 
     /// A tensor from the bytes of its elements in row-major order, which are copied.
-    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
+    pub fn from_bytes(
+        bytes: &[u8],
+        dtype: DType,
+        shape: impl Into<Shape>,
+        device: &Device,
+    ) -> Result<Tensor> {
         let shape = shape.into();
         check_bytes("from_bytes", bytes.len(), dtype, &shape)?;
         check_bools("from_bytes", bytes, dtype)?;

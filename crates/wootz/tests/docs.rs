@@ -45,7 +45,12 @@ fn page() -> String {
         let numpy = row.numpy.replace('|', "\\|");
         let _ = writeln!(text, "| `{}` |{} {count} | {} | `{numpy}` |", row.name, marks(&dtypes), row.doc);
     }
-    let _ = write!(text, "\n## Structured\n\n| family | op | {} | cases |\n|---|---|{}---|\n", names.join(" | "), "---|".repeat(names.len()));
+    let _ = write!(
+        text,
+        "\n## Structured\n\n| family | op | {} | cases |\n|---|---|{}---|\n",
+        names.join(" | "),
+        "---|".repeat(names.len())
+    );
     let elementwise: BTreeSet<&str> = ElementwiseOp::ALL.iter().map(|op| op.name()).collect();
     for ((family, op), (dtypes, count)) in &tried {
         if *family != "map" || !elementwise.contains(op) {
@@ -53,7 +58,10 @@ fn page() -> String {
         }
     }
     let total: usize = tried.values().map(|(_, count)| count).sum();
-    let _ = write!(text, "\n{total} cases in all.\n\n## Devices\n\n| device | refuses | known exceptions |\n|---|---|---|\n");
+    let _ = write!(
+        text,
+        "\n{total} cases in all.\n\n## Devices\n\n| device | refuses | known exceptions |\n|---|---|---|\n"
+    );
     for device in Device::all() {
         let refused: Vec<String> = DType::ALL
             .iter()

@@ -1,6 +1,8 @@
 //! Files: round trips, what NumPy writes, and what is refused.
 
-use wootz::{DType, Result, Tensor, load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
+use wootz::{
+    DType, Result, Tensor, load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors,
+};
 
 fn folder(name: &str) -> std::path::PathBuf {
     let path = std::env::temp_dir().join(format!("wootz-files-{name}-{}", std::process::id()));
@@ -60,7 +62,8 @@ fn npy(header: &str, data: &[u8]) -> Vec<u8> {
 fn fortran_order_and_big_endian_are_understood() -> Result<()> {
     let path = folder("order").join("x.npy");
     let data: Vec<u8> = [1u16, 2, 3, 4, 5, 6].iter().flat_map(|v| v.to_be_bytes()).collect();
-    std::fs::write(&path, npy("{'descr': '>u2', 'fortran_order': True, 'shape': (2, 3), }\n", &data)).unwrap();
+    std::fs::write(&path, npy("{'descr': '>u2', 'fortran_order': True, 'shape': (2, 3), }\n", &data))
+        .unwrap();
     assert_eq!(load_npy(&path)?.to_vec::<u16>()?, [1, 3, 5, 2, 4, 6]);
     Ok(())
 }
@@ -79,7 +82,13 @@ fn malformed_files_are_errors_that_say_what_is_wrong() {
         (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }\n", &[0; 8]), "extent"),
         (npy("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,), }\n", &[0; 8]), "fortran_order"),
         (npy("{'descr': '<f4', 'shape': (2,), }\n", &[0; 8]), "fortran_order"),
-        (npy(&format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({0}, {0}), }}\n", usize::MAX), &[]), "overflows"),
+        (
+            npy(
+                &format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({0}, {0}), }}\n", usize::MAX),
+                &[],
+            ),
+            "overflows",
+        ),
         (npy("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }\n", &[1, 7]), "bool"),
     ] {
         std::fs::write(&path, &bytes).unwrap();

@@ -37,12 +37,8 @@ pub fn take(x: &NodeRef, index: &NodeRef, axis: isize) -> Result<NodeRef> {
     let count = index.shape().count();
     let aligned: Shape = (0..x.shape().rank()).map(|a| if a == axis { count } else { 1 }).collect();
     let flat = gather(x, &reshape(index, &aligned)?, axis as isize)?;
-    let shape: Shape = x.shape()[..axis]
-        .iter()
-        .chain(index.shape().iter())
-        .chain(&x.shape()[axis + 1..])
-        .copied()
-        .collect();
+    let shape: Shape =
+        x.shape()[..axis].iter().chain(index.shape().iter()).chain(&x.shape()[axis + 1..]).copied().collect();
     reshape(&flat, &shape)
 }
 

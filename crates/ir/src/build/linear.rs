@@ -115,11 +115,11 @@ pub(super) fn one_index(op: &'static str, x: &NodeRef) -> Result<NodeRef> {
 /// The number of columns that rows of `bytes` hold.
 fn quant_columns(op: &'static str, weights: &NodeRef, format: BlockFormat) -> Result<usize> {
     let shape = weights.shape();
-    let whole = weights.dtype() == DType::U8
-        && shape.rank() == 2
-        && shape[1].is_multiple_of(format.block_bytes());
+    let whole =
+        weights.dtype() == DType::U8 && shape.rank() == 2 && shape[1].is_multiple_of(format.block_bytes());
     if !whole {
-        let expected = format!("u8 [rows, bytes] with whole {format} blocks of {} bytes", format.block_bytes());
+        let expected =
+            format!("u8 [rows, bytes] with whole {format} blocks of {} bytes", format.block_bytes());
         return Err(Error::shape(op, &[shape], expected));
     }
     Ok(shape[1] / format.block_bytes() * format.block_len())

@@ -34,12 +34,7 @@ pub fn check_shape(op: &'static str, shape: &Shape, dtype: DType) -> Result<()> 
 }
 
 /// A node of one op, its result's shape checked.
-fn node(
-    op: Op,
-    operands: impl IntoIterator<Item = NodeRef>,
-    shape: Shape,
-    dtype: DType,
-) -> Result<NodeRef> {
+fn node(op: Op, operands: impl IntoIterator<Item = NodeRef>, shape: Shape, dtype: DType) -> Result<NodeRef> {
     check_shape(op.name(), &shape, dtype)?;
     Ok(Node::lazy(op, operands.into_iter().collect(), shape, dtype))
 }

@@ -96,7 +96,8 @@ pub fn concat(operands: &[NodeRef], axis: isize) -> Result<NodeRef> {
         dtype = dtype.promote(x.dtype()).ok_or_else(|| {
             Error::dtype("concat", &[dtype, x.dtype()], "dtypes with a common one (cast one of them)")
         })?;
-        if x.shape().rank() != first.shape().rank() || x.shape().with(axis, 0) != first.shape().with(axis, 0) {
+        if x.shape().rank() != first.shape().rank() || x.shape().with(axis, 0) != first.shape().with(axis, 0)
+        {
             let expected = format!("equal extents on every axis but {axis}");
             return Err(Error::shape("concat", &[first.shape(), x.shape()], expected));
         }

@@ -25,8 +25,11 @@ pub fn reduce(op: ReduceOp, x: &NodeRef, axes: Axes, keepdims: bool) -> Result<N
     }
     let dropped: Shape = (0..shape.rank()).filter(|&a| !axes.contains(a)).map(|a| shape[a]).collect();
     let kept: Shape = (0..shape.rank()).map(|a| if axes.contains(a) { 1 } else { shape[a] }).collect();
-    let result =
-        if axes.is_empty() { x.clone() } else { node(Op::Reduce(op, axes), [x.clone()], dropped, x.dtype())? };
+    let result = if axes.is_empty() {
+        x.clone()
+    } else {
+        node(Op::Reduce(op, axes), [x.clone()], dropped, x.dtype())?
+    };
     if keepdims { reshape(&result, &kept) } else { Ok(result) }
 }
 
@@ -62,7 +65,9 @@ pub(super) fn along_last(
 /// A running sum or product along an axis.
 pub fn scan(op: ScanOp, x: &NodeRef, axis: isize) -> Result<NodeRef> {
     let x = cast(x, x.dtype().accumulator());
-    along_last(Op::Scan(op).name(), &x, axis, |x| node(Op::Scan(op), [x.clone()], x.shape().clone(), x.dtype()))
+    along_last(Op::Scan(op).name(), &x, axis, |x| {
+        node(Op::Scan(op), [x.clone()], x.shape().clone(), x.dtype())
+    })
 }
 
 fn limited(name: &'static str, x: &NodeRef, axis: isize, limit: Option<usize>) -> Result<usize> {

@@ -21,9 +21,11 @@ pub fn matmul(a: &HostTensor, b: &HostTensor, shape: &Shape) -> HostTensor {
         if a.dtype.is_float() {
             Number::Float(terms.map(|(x, y)| x.to_f64() * y.to_f64()).sum())
         } else {
-            Number::Int(terms.by_ref().fold(0i64, |sum, (x, y)| {
-                sum.wrapping_add(x.to_i64().wrapping_mul(y.to_i64()))
-            }))
+            Number::Int(
+                terms
+                    .by_ref()
+                    .fold(0i64, |sum, (x, y)| sum.wrapping_add(x.to_i64().wrapping_mul(y.to_i64()))),
+            )
         }
     })
 }
@@ -47,7 +49,11 @@ pub fn attention(operands: &[&HostTensor], spec: &AttentionSpec, shape: &Shape) 
                 let s = s as i64;
                 s > last || spec.window.is_some_and(|w| s + w as i64 <= last)
             });
-            if hidden { f64::NEG_INFINITY } else { capped + mask.map_or(0.0, |m| m.at(&[b, h, t, s]).to_f64()) }
+            if hidden {
+                f64::NEG_INFINITY
+            } else {
+                capped + mask.map_or(0.0, |m| m.at(&[b, h, t, s]).to_f64())
+            }
         };
         let scores: Vec<f64> = (0..keys).map(score).collect();
         if scores.iter().all(|s| *s == f64::NEG_INFINITY) {

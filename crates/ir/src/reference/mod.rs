@@ -111,7 +111,8 @@ pub fn evaluate_node(node: &GraphNode, operands: &[&HostTensor]) -> Result<HostT
         Op::Cast => HostTensor::new(shape.clone(), *dtype, operands[0].data.iter().copied()),
         Op::View(view) => {
             let source = operands[0];
-            let layout = Layout::contiguous(&source.shape).view(view).expect("a contiguous layout has all views");
+            let layout =
+                Layout::contiguous(&source.shape).view(view).expect("a contiguous layout has all views");
             let data = layout.positions().map(|p| source.data[p]).collect();
             HostTensor { shape: shape.clone(), dtype: *dtype, data }
         }

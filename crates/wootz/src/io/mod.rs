@@ -20,7 +20,10 @@ fn io_error(path: &Path, error: &std::io::Error) -> Error {
 }
 
 /// Maps a file into memory.
-#[allow(unsafe_code, reason = "the one thing here that the compiler cannot check: what others do to the file")]
+#[allow(
+    unsafe_code,
+    reason = "the one thing here that the compiler cannot check: what others do to the file"
+)]
 fn map_file(path: &Path) -> std::io::Result<memmap2::Mmap> {
     let file = std::fs::File::open(path)?;
     // SAFETY: the mapping is read-only; that the file does not change while tensors refer to it is documented as the

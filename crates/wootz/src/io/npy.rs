@@ -96,11 +96,13 @@ pub(super) fn parse(bytes: &[u8], device: &Device) -> Result<Tensor> {
     })?;
     let text = std::str::from_utf8(header).map_err(|_| bad("the header is not text"))?;
     let header = Header::parse(text)?;
-    let count = header.shape.checked_count().ok_or_else(|| bad(format!("shape {} overflows", header.shape)))?;
+    let count =
+        header.shape.checked_count().ok_or_else(|| bad(format!("shape {} overflows", header.shape)))?;
     let wanted = count.checked_mul(header.dtype.size());
     let data = &bytes[end..];
     if wanted.is_none_or(|wanted| data.len() < wanted) {
-        let detail = format!("{}{} needs more than the {} bytes of data", header.dtype, header.shape, data.len());
+        let detail =
+            format!("{}{} needs more than the {} bytes of data", header.dtype, header.shape, data.len());
         return Err(bad(detail));
     }
     let mut data = data[..count * header.dtype.size()].to_vec();

@@ -24,7 +24,8 @@ pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
         let name = member.name().map_err(|e| bad(e.to_string()))?.trim_end_matches(".npy").to_string();
         let mut bytes = Vec::new();
         member.read_to_end(&mut bytes).map_err(|e| bad(format!("member {name:?}: {e}")))?;
-        let tensor = npy::parse(&bytes, &Device::default()).map_err(|e| bad(format!("member {name:?}: {e}")))?;
+        let tensor =
+            npy::parse(&bytes, &Device::default()).map_err(|e| bad(format!("member {name:?}: {e}")))?;
         tensors.push((name, tensor));
     }
     Ok(tensors)
@@ -33,9 +34,8 @@ pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
 /// Writes named tensors as a `.npz` file, uncompressed.
 pub fn save_npz(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
     let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    let options = SimpleFileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored)
-        .large_file(true);
+    let options =
+        SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
     for (name, tensor) in tensors {
         let bytes = tensor.to_bytes()?;
         let failed = |e: &dyn std::fmt::Display| bad(format!("member {name:?}: {e}"));

@@ -4,8 +4,8 @@ use super::{io_error, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
 use memmap2::Mmap;
-use safetensors::tensor::{Dtype, TensorView};
 use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 use std::path::Path;
 use std::sync::Arc;
 use wootz_backend::HostMemory;
@@ -72,8 +72,9 @@ pub fn load_safetensors(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>>
     let device = Device::default();
     let mut tensors = Vec::new();
     for (name, view) in file.tensors() {
-        let dtype = from_dtype(view.dtype())
-            .ok_or_else(|| bad(format!("tensor {name:?} has dtype {:?}, which no tensor here has", view.dtype())))?;
+        let dtype = from_dtype(view.dtype()).ok_or_else(|| {
+            bad(format!("tensor {name:?} has dtype {:?}, which no tensor here has", view.dtype()))
+        })?;
         let layout = Layout::contiguous(&Shape::from(view.shape()));
         let start = view.data().as_ptr() as usize - map.as_ptr() as usize;
         let part = Part { map: map.clone(), range: start..start + view.data().len() };

@@ -23,7 +23,14 @@ impl Artificial {
         let cpu = CpuBackend::new();
         let info = DeviceInfo { name: name.into(), kind: DeviceKind::Software, ..cpu.info().clone() };
         let capabilities = Capabilities { alignment: 64, ..Capabilities::ALL };
-        Artificial { cpu, info, capabilities, refuses: |_| None, spoils: |_| false, runs: AtomicUsize::new(0) }
+        Artificial {
+            cpu,
+            info,
+            capabilities,
+            refuses: |_| None,
+            spoils: |_| false,
+            runs: AtomicUsize::new(0),
+        }
     }
 
     /// The device over it.
