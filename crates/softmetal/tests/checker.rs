@@ -369,3 +369,27 @@ fn equal_values_from_all_threads_are_no_race() {
     assert!(found.iter().any(|r| r.kind == ReportKind::ThreadgroupRace && r.line == 3), "{found:#?}");
     assert!(reports(&src.replace("VALUE", "7"), 64, 64, &[zeros::<u32>(1)]).is_empty());
 }
+
+#[test]
+fn two_checked_devices_share_a_loaded_kernel() {
+    let src = "kernel void k(device float *o, uint i [[thread_position_in_grid]]) { o[i] = 3; }";
+    let devices: Vec<_> = (0..3).map(|_| softmetal::Device::new(Run::checked().device).unwrap()).collect();
+    let pipelines: Vec<_> = devices
+        .iter()
+        .map(|d| {
+            let library = d.new_library(src, &softmetal::CompileOptions::default()).unwrap();
+            d.new_pipeline(&library.function("k").unwrap()).unwrap()
+        })
+        .collect();
+    for (d, p) in devices.iter().zip(&pipelines) {
+        let o = d.new_buffer(256, softmetal::StorageMode::Shared).unwrap();
+        let command = d.new_queue().command_buffer();
+        let mut e = command.compute_encoder(DispatchType::Serial);
+        e.set_pipeline(p);
+        e.set_buffer(0, &o, 0).unwrap();
+        e.dispatch_threads(64, 32).unwrap();
+        e.end_encoding();
+        command.run().unwrap();
+        assert_eq!(o.read::<f32>().unwrap(), vec![3.0; 64]);
+    }
+}

@@ -206,17 +206,22 @@ impl Compiler {
 
 /// What this machine's processor can run.
 fn target_flags() -> Vec<&'static str> {
-    let mut f = vec![STACK_PROBES];
-    #[cfg(target_arch = "x86_64")]
-    {
-        let modern = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt");
-        f.push(if modern { "-march=x86-64-v3" } else { "-march=x86-64-v2" });
-    }
-    f
+    [STACK_PROBES].into_iter().chain(processor_flag()).collect()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn processor_flag() -> Option<&'static str> {
+    let modern = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt");
+    Some(if modern { "-march=x86-64-v3" } else { "-march=x86-64-v2" })
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn processor_flag() -> Option<&'static str> {
+    None
 }
 
 /// Every page of a large frame is touched in order, so that an overflow meets the guard page and not other memory.

@@ -47,7 +47,7 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -
     s.push_str(
         "\nconst softmetal::Runtime *softmetal_runtime;\n\
          unsigned softmetal::softmetal_static_memory = 0;\n\
-         extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_attach(const softmetal::Runtime *r) { softmetal_runtime = r; }\n",
+         extern \"C\" __attribute__((visibility(\"default\"), no_sanitize(\"thread\"))) void softmetal_attach(const softmetal::Runtime *r) { softmetal_runtime = r; }\n",
     );
     s
 }
