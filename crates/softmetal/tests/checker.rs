@@ -393,3 +393,16 @@ fn two_checked_devices_share_a_loaded_kernel() {
         assert_eq!(o.read::<f32>().unwrap(), vec![3.0; 64]);
     }
 }
+
+#[test]
+fn a_write_through_a_constant_buffer() {
+    let r = planted(
+        ReportKind::ReadOnlyWrite,
+        3,
+        "kernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {\n  device float *w = (device float *)x;\n  w[i] = 1;\n  o[i] = 2;\n}",
+        "kernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {\n  device float *w = o;\n  w[i] = 1;\n  o[i] = 2;\n}",
+        8,
+        &[zeros::<f32>(8), zeros::<f32>(8)],
+    );
+    assert_eq!((r.buffer, r.kernel.as_str()), (Some(0), "k"));
+}
