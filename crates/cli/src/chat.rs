@@ -35,7 +35,11 @@ pub fn run(args: &Args) -> Outcome {
     args.sampling.sampling().check()?;
     let model = args.choice.load()?;
     let Some(template) = model.template() else {
-        return Err(format!("{} has no chat template; `wootz run --raw` continues a text", args.choice.model).into());
+        return Err(format!(
+            "{} has no chat template; `wootz run --raw` continues a text",
+            args.choice.model
+        )
+        .into());
     };
     let mut chat = Chat {
         args,
@@ -46,7 +50,12 @@ pub fn run(args: &Args) -> Outcome {
     };
     let stop = chat.stop.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
-    anstream::println!("{} on {}. {}\n", paint(HEAD, &args.choice.model), model.device(), paint(DIM, "/help helps."));
+    anstream::println!(
+        "{} on {}. {}\n",
+        paint(HEAD, &args.choice.model),
+        model.device(),
+        paint(DIM, "/help helps.")
+    );
     let mut editor = rustyline::DefaultEditor::new()?;
     while let Some(text) = read(&mut editor)? {
         match text.trim() {

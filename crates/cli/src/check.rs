@@ -115,8 +115,13 @@ fn print(report: &CheckReport) {
         reasons.extend(row.exceptions.iter().filter_map(|e| e.split_once(": ").map(|(_, reason)| reason)));
     }
     reasons.iter().for_each(|r| anstream::println!("{} {r}", paint(KNOWN, "known")));
-    report.stale.iter().for_each(|s| anstream::println!("{} no case needs it any more: {s}", paint(BAD, "stale")));
+    report
+        .stale
+        .iter()
+        .for_each(|s| anstream::println!("{} no case needs it any more: {s}", paint(BAD, "stale")));
     let (cases, passed, failed, exceptions) = report.totals();
     let verdict = if failed == 0 { paint(GOOD, "ok") } else { paint(BAD, "failed") };
-    anstream::println!("{verdict}: {cases} cases, {passed} passed, {failed} failed, {exceptions} known exceptions");
+    anstream::println!(
+        "{verdict}: {cases} cases, {passed} passed, {failed} failed, {exceptions} known exceptions"
+    );
 }

@@ -50,6 +50,9 @@ pub fn run(args: &Args) -> Outcome {
         table.row(Style::new(), cells);
     }
     table.print();
-    anstream::println!("\n{}", output::paint(output::DIM, "* used by default; WOOTZ_DEVICE or --device choose another"));
+    anstream::println!(
+        "\n{}",
+        output::paint(output::DIM, "* used by default; WOOTZ_DEVICE or --device choose another")
+    );
     Ok(ExitCode::SUCCESS)
 }

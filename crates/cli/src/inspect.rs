@@ -29,14 +29,23 @@ pub fn run(args: &Args) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let size = bytes(gguf.file_bytes());
-    anstream::println!("{}: GGUF version {}, {size}, {} tensors\n", path.display(), gguf.version(), gguf.tensors().len());
+    anstream::println!(
+        "{}: GGUF version {}, {size}, {} tensors\n",
+        path.display(),
+        gguf.version(),
+        gguf.tensors().len()
+    );
     let mut table = Table::default();
     for (key, value) in gguf.metadata().iter() {
         table.row(Style::new(), [key.to_string(), format!(" {}", short(&value))]);
     }
     table.print();
     println!();
-    if args.tensors { list(&gguf) } else { types(&gguf) }
+    if args.tensors {
+        list(&gguf)
+    } else {
+        types(&gguf)
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -93,7 +102,8 @@ fn list(gguf: &Gguf) {
 }
 
 fn to_json(gguf: &Gguf) -> serde_json::Value {
-    let metadata: serde_json::Map<_, _> = gguf.metadata().iter().map(|(k, v)| (k.into(), value(&v))).collect();
+    let metadata: serde_json::Map<_, _> =
+        gguf.metadata().iter().map(|(k, v)| (k.into(), value(&v))).collect();
     let tensors: Vec<_> = gguf
         .tensors()
         .iter()

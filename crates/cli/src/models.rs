@@ -87,7 +87,9 @@ pub fn fetch(model: &KnownModel) -> Result<PathBuf, Failure> {
         }
         Progress::Assembling { done, total } => {
             if bar.length().is_none() {
-                bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.set_style(
+                    ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
+                );
                 bar.set_message(format!("checking {}", model.name));
                 bar.set_length(total);
             }

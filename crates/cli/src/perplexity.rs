@@ -30,7 +30,10 @@ pub fn run(args: &Args) -> Outcome {
     let window = args.window.min(session.context());
     let tokens = model.tokenizer().encode(&text, Encoding::TEXT);
     if window < 2 || tokens.len() < window {
-        let problem = format!("the text has {} tokens; a window of {window} needs as many, and at least 2", tokens.len());
+        let problem = format!(
+            "the text has {} tokens; a window of {window} needs as many, and at least 2",
+            tokens.len()
+        );
         return Err(problem.into());
     }
     let (mut loss, mut judged) = (0.0f64, 0usize);

@@ -35,7 +35,8 @@ pub fn run(args: &Args) -> Outcome {
     let gguf = Gguf::open(&input)?;
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let bar = output::progress(gguf.tensors().len(), "tensors");
-    let result = quantize_file(&gguf, &args.output, mix, threads, &mut |step| bar.set_position(step.done as u64));
+    let result =
+        quantize_file(&gguf, &args.output, mix, threads, &mut |step| bar.set_position(step.done as u64));
     bar.finish_and_clear();
     result?;
     let size = std::fs::metadata(&args.output)?.len() as usize;

@@ -48,7 +48,9 @@ impl Weights {
         let found = tensor.dims.iter().rev().map(|&d| d as usize).filter(|&d| d != 1);
         if !found.eq(shape.iter().copied().filter(|&d| d != 1)) {
             let found: Vec<u64> = tensor.dims.iter().rev().copied().collect();
-            return Err(Error::Model(format!("tensor '{name}' is {found:?}, but the metadata asks for {shape:?}")));
+            return Err(Error::Model(format!(
+                "tensor '{name}' is {found:?}, but the metadata asks for {shape:?}"
+            )));
         }
         let range = self.gguf.data_range(tensor);
         Ok((HostMemory::new(Part { gguf: self.gguf.clone(), range }), format))

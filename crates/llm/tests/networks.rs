@@ -114,7 +114,11 @@ fn a_shared_beginning_is_read_once() {
         let fresh = Session::new(&model, EXACT).unwrap().advance(&other).unwrap();
         let worst = logits.iter().zip(&fresh).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
         assert!(worst < 1e-4, "{arch}: {worst}");
-        assert_eq!(session.read(&other).unwrap().1, if rewinds { 32 } else { 0 }, "the last token is computed");
+        assert_eq!(
+            session.read(&other).unwrap().1,
+            if rewinds { 32 } else { 0 },
+            "the last token is computed"
+        );
     }
 }
 
@@ -145,7 +149,8 @@ fn generation_ends_when_told() {
     let cancelled = session.generate(&request, |_| ControlFlow::Break(())).unwrap();
     assert_eq!((cancelled.finish, cancelled.tokens.len()), (Finish::Cancelled, 1));
     let short = SessionOptions { context: 12, ..EXACT };
-    let full = Session::new(&model, short).unwrap().generate(&request, |_| ControlFlow::Continue(())).unwrap();
+    let full =
+        Session::new(&model, short).unwrap().generate(&request, |_| ControlFlow::Continue(())).unwrap();
     assert!(full.tokens.len() <= 3, "10 of 12 are taken, and one more needs no place: {}", full.tokens.len());
 }
 

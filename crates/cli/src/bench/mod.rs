@@ -114,7 +114,9 @@ fn measure(
     let repeats = repeats(case, &inputs)?;
     let contenders = 1 + times.iter().flatten().count();
     let start = Instant::now();
-    while ours.0.len() < 5 || (start.elapsed().as_secs_f64() < seconds * contenders as f64 && ours.0.len() < 2000) {
+    while ours.0.len() < 5
+        || (start.elapsed().as_secs_f64() < seconds * contenders as f64 && ours.0.len() < 2000)
+    {
         let begin = Instant::now();
         for _ in 0..repeats {
             ours_once(case, &inputs)?;
@@ -181,16 +183,11 @@ fn print(device: &Device, limits: &Limits, peers: &[String], measured: &[Measure
     for case in measured {
         let (rate, fraction) = rate(case.work, case.ours.best(), limits);
         let percent = if fraction.is_nan() { String::new() } else { format!("{:.0} %", fraction * 100.0) };
-        let mut cells: Vec<(String, Style)> = [
-            case.name.to_string(),
-            time(case.ours.best()),
-            time(case.ours.median()),
-            rate,
-            percent,
-        ]
-        .into_iter()
-        .map(|c| (c, Style::new()))
-        .collect();
+        let mut cells: Vec<(String, Style)> =
+            [case.name.to_string(), time(case.ours.best()), time(case.ours.median()), rate, percent]
+                .into_iter()
+                .map(|c| (c, Style::new()))
+                .collect();
         for times in &case.peers {
             match times {
                 Some(times) => {

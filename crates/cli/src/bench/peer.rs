@@ -50,7 +50,11 @@ impl Peer {
         };
         let mut command = Command::new(&python);
         command.arg("-c").arg(NUMPY);
-        Peer::start("numpy", command, "scripts/setup installs NumPy into .venv; WOOTZ_PYTHON names another Python")
+        Peer::start(
+            "numpy",
+            command,
+            "scripts/setup installs NumPy into .venv; WOOTZ_PYTHON names another Python",
+        )
     }
 
     /// A peer's own program.
@@ -61,11 +65,8 @@ impl Peer {
 
     fn start(name: &str, mut command: Command, advice: &str) -> Result<Peer> {
         let failed = |e: &dyn std::fmt::Display| format!("peer {name} did not start: {e}; {advice}");
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| failed(&e))?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|e| failed(&e))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(failed(&"its streams are missing").into());
         };

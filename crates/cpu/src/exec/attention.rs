@@ -76,8 +76,15 @@ fn kernel_bytes<T: Elementary + LoadAs<T>>(step: &Step, workers: usize) -> usize
     // SAFETY: only the sizes of this problem are asked for; nothing is read through it.
     let nowhere = unsafe { Heads::<T>::new(std::ptr::null(), [0; 4]) };
     let rule = AttentionRule { scale: 1.0, softcap: None, position: None, window: None };
-    let problem =
-        Attention { shape: shape(step), rule, q: nowhere, k: nowhere, v: nowhere, mask: None, result: &|_, _| {} };
+    let problem = Attention {
+        shape: shape(step),
+        rule,
+        q: nowhere,
+        k: nowhere,
+        v: nowhere,
+        mask: None,
+        result: &|_, _| {},
+    };
     problem.scratch_bytes(workers)
 }
 

@@ -89,7 +89,13 @@ unsafe fn run_kernel<R: Reducer<T>, T: Run>(x: *const u8, n: usize, out: *mut u8
 
 /// # Safety
 /// `acc` points at `n` values, `x` at `rows` rows of as many, `stride` values apart; the two do not overlap.
-unsafe fn rows_kernel<R: Reducer<T>, T: Run>(acc: *mut u8, n: usize, x: *const u8, rows: usize, stride: usize) {
+unsafe fn rows_kernel<R: Reducer<T>, T: Run>(
+    acc: *mut u8,
+    n: usize,
+    x: *const u8,
+    rows: usize,
+    stride: usize,
+) {
     // SAFETY: the caller's promise; the last row ends after its `n` values.
     unsafe {
         let x = std::slice::from_raw_parts(x.cast(), (rows - 1) * stride + n);

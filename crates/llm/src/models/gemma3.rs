@@ -42,7 +42,8 @@ const LAYERS_OF_27B: usize = 62;
 impl Gemma3 {
     pub fn load(config: &Config, weights: &Weights) -> Result<Gemma3> {
         let attention = attention_of(config)?.clone();
-        let layers = (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
+        let layers =
+            (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
         Ok(Gemma3 {
             ends: Ends::load(config, weights)?,
             layers,
@@ -56,7 +57,8 @@ impl Gemma3 {
 impl Layer {
     fn load(config: &Config, attention: &Attention, weights: &Weights, index: usize) -> Result<Layer> {
         let values = |part: &str, len| weights.values(&format!("blk.{index}.{part}.weight"), &[len]);
-        let linear = |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
+        let linear =
+            |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
         let (width, ffn) = (config.width, config.ffn);
         Ok(Layer {
             heads: heads(config, attention, weights, index)?,
@@ -84,7 +86,8 @@ fn heads(config: &Config, attention: &Attention, weights: &Weights, layer: usize
         Some(_) => Rope::plain(attention.rope_base_local, attention.rope_len),
         None => Rope::new(attention, None),
     };
-    let scaled_by = if config.layers == LAYERS_OF_27B { config.width / attention.heads } else { attention.key_len };
+    let scaled_by =
+        if config.layers == LAYERS_OF_27B { config.width / attention.heads } else { attention.key_len };
     Ok(Heads {
         style: RopeStyle::Half,
         frequencies: Tensor::from_slice_on(&rope.frequencies, weights.device())?,

@@ -41,7 +41,8 @@ impl Llama {
             scale: rope.score_scale / (attention.key_len as f64).sqrt(),
             window: attention.window,
         };
-        let layers = (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
+        let layers =
+            (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
         let epsilon = f64::from(config.norm_epsilon);
         Ok(Llama { ends: Ends::load(config, weights)?, layers, attention, heads, epsilon })
     }
@@ -50,7 +51,8 @@ impl Llama {
 impl Layer {
     fn load(config: &Config, attention: &Attention, weights: &Weights, index: usize) -> Result<Layer> {
         let norm = |part: &str| weights.values(&format!("blk.{index}.{part}.weight"), &[config.width]);
-        let linear = |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
+        let linear =
+            |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
         let (width, ffn) = (config.width, config.ffn);
         let keys = attention.kv_heads * attention.key_len;
         let values = attention.kv_heads * attention.value_len;

@@ -41,7 +41,8 @@ impl Qwen {
             scale: rope.score_scale / (attention.key_len as f64).sqrt(),
             window: attention.window,
         };
-        let layers = (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
+        let layers =
+            (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
         let epsilon = f64::from(config.norm_epsilon);
         Ok(Qwen { ends: Ends::load(config, weights)?, layers, attention, heads, epsilon })
     }
@@ -49,13 +50,15 @@ impl Qwen {
 
 impl Layer {
     fn load(config: &Config, attention: &Attention, weights: &Weights, index: usize) -> Result<Layer> {
-        let head_norm = |part: &str| weights.values(&format!("blk.{index}.{part}.weight"), &[attention.key_len]);
+        let head_norm =
+            |part: &str| weights.values(&format!("blk.{index}.{part}.weight"), &[attention.key_len]);
         let qk_norms = match config.family {
             Family::Qwen3 => Some([head_norm("attn_q_norm")?, head_norm("attn_k_norm")?]),
             _ => None,
         };
         let norm = |part: &str| weights.values(&format!("blk.{index}.{part}.weight"), &[config.width]);
-        let linear = |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
+        let linear =
+            |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
         let (width, ffn) = (config.width, config.ffn);
         let keys = attention.kv_heads * attention.key_len;
         let values = attention.kv_heads * attention.value_len;

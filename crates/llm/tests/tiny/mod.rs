@@ -79,7 +79,11 @@ fn attention(arch: &str) -> Vec<(&'static str, Vec<usize>)> {
         ("ffn_down.weight", vec![WIDTH, FFN]),
     ];
     if arch == "qwen2" {
-        list.extend([("attn_q.bias", vec![queries]), ("attn_k.bias", vec![keys]), ("attn_v.bias", vec![keys])]);
+        list.extend([
+            ("attn_q.bias", vec![queries]),
+            ("attn_k.bias", vec![keys]),
+            ("attn_v.bias", vec![keys]),
+        ]);
     }
     if arch == "qwen3" || arch == "gemma3" {
         list.extend([("attn_q_norm.weight", vec![HEAD_LEN]), ("attn_k_norm.weight", vec![HEAD_LEN])]);
@@ -99,12 +103,26 @@ fn recurrent(layer: usize) -> Vec<(&'static str, Vec<usize>)> {
         ("channel_mix_value.weight", vec![WIDTH, FFN]),
     ];
     let vectors = [
-        "attn_norm.weight", "attn_norm.bias", "attn_norm_2.weight", "attn_norm_2.bias", "time_mix_w0.weight",
-        "time_mix_a0.weight", "time_mix_k_k.weight", "time_mix_k_a.weight", "time_mix_r_k.weight",
-        "time_mix_ln.weight", "time_mix_ln.bias", "channel_mix_lerp_k.weight",
+        "attn_norm.weight",
+        "attn_norm.bias",
+        "attn_norm_2.weight",
+        "attn_norm_2.bias",
+        "time_mix_w0.weight",
+        "time_mix_a0.weight",
+        "time_mix_k_k.weight",
+        "time_mix_k_a.weight",
+        "time_mix_r_k.weight",
+        "time_mix_ln.weight",
+        "time_mix_ln.bias",
+        "channel_mix_lerp_k.weight",
     ];
     list.extend(vectors.map(|name| (name, vec![WIDTH])));
-    let squares = ["time_mix_receptance.weight", "time_mix_key.weight", "time_mix_value.weight", "time_mix_output.weight"];
+    let squares = [
+        "time_mix_receptance.weight",
+        "time_mix_key.weight",
+        "time_mix_value.weight",
+        "time_mix_output.weight",
+    ];
     list.extend(squares.map(|name| (name, vec![WIDTH, WIDTH])));
     list.extend(["time_mix_w1.weight", "time_mix_a1.weight"].map(|name| (name, vec![RANK, WIDTH])));
     list.extend(["time_mix_w2.weight", "time_mix_a2.weight"].map(|name| (name, vec![WIDTH, RANK])));

@@ -84,7 +84,10 @@ pub fn attention_logits(gguf: &Gguf, arch: &str, tokens: &[u32]) -> Vec<Row> {
             let h = norm("ffn_norm", &x);
             let (gate, up) = (product(gguf, &name("ffn_gate"), &h), product(gguf, &name("ffn_up"), &h));
             let act = |g: f64| match gemma {
-                true => 0.5 * g * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (g + 0.044715 * g.powi(3))).tanh()),
+                true => {
+                    0.5 * g
+                        * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (g + 0.044715 * g.powi(3))).tanh())
+                }
                 false => g * sigmoid(g),
             };
             let gated: Row = gate.iter().zip(up).map(|(&g, u)| act(g) * u).collect();
@@ -104,7 +107,9 @@ fn attend(q: &[f64], keys: &[Row], values: &[Row]) -> Row {
     let mut out = Vec::new();
     for (h, q) in q.chunks_exact(HEAD_LEN).enumerate() {
         let own = h / (HEADS / KV_HEADS) * HEAD_LEN..(h / (HEADS / KV_HEADS) + 1) * HEAD_LEN;
-        let score = |k: &Row| k[own.clone()].iter().zip(q).map(|(k, q)| k * q).sum::<f64>() / (HEAD_LEN as f64).sqrt();
+        let score = |k: &Row| {
+            k[own.clone()].iter().zip(q).map(|(k, q)| k * q).sum::<f64>() / (HEAD_LEN as f64).sqrt()
+        };
         let weights: Row = keys.iter().map(|k| score(k).exp()).collect();
         let sum: f64 = weights.iter().sum();
         let mix = |i: usize| weights.iter().zip(values).map(|(w, v)| w * v[own.start + i]).sum::<f64>() / sum;
@@ -137,7 +142,8 @@ pub fn recurrent_logits(gguf: &Gguf, tokens: &[u32]) -> Vec<Row> {
             let past = std::mem::replace(&mut shifts[i][1], h.clone());
             let lerp = vector(&name("channel_mix_lerp_k"));
             let mixed: Row = (0..WIDTH).map(|j| h[j] + (past[j] - h[j]) * lerp[j]).collect();
-            let k: Row = product(gguf, &name("channel_mix_key"), &mixed).iter().map(|k| k.max(0.0).powi(2)).collect();
+            let k: Row =
+                product(gguf, &name("channel_mix_key"), &mixed).iter().map(|k| k.max(0.0).powi(2)).collect();
             add(&mut x, &product(gguf, &name("channel_mix_value"), &k));
         }
         logits.push(product(gguf, "output", &norm_out(gguf, &x)));
@@ -150,11 +156,19 @@ fn norm_out(gguf: &Gguf, x: &[f64]) -> Row {
     layer_norm(x, &weight, &bias, f64::from(EPSILON))
 }
 
-fn time_mix(gguf: &Gguf, layer: usize, x: &[f64], past: &[f64], first: &mut Option<Row>, state: &mut [f64]) -> Row {
+fn time_mix(
+    gguf: &Gguf,
+    layer: usize,
+    x: &[f64],
+    past: &[f64],
+    first: &mut Option<Row>,
+    state: &mut [f64],
+) -> Row {
     let name = |part: &str| format!("blk.{layer}.time_mix_{part}");
     let vector = |part: &str| stored(gguf, &format!("{}.weight", name(part)));
     let lerp = vector("lerp_fused");
-    let mixed = |i: usize| -> Row { (0..WIDTH).map(|j| x[j] + (past[j] - x[j]) * lerp[i * WIDTH + j]).collect() };
+    let mixed =
+        |i: usize| -> Row { (0..WIDTH).map(|j| x[j] + (past[j] - x[j]) * lerp[i * WIDTH + j]).collect() };
     let low_rank = |part: &str, x: &[f64], inner: fn(f64) -> f64| -> Row {
         let h: Row = product(gguf, &name(&format!("{part}1")), x).into_iter().map(inner).collect();
         let mut y = product(gguf, &name(&format!("{part}2")), &h);
