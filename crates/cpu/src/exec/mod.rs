@@ -50,6 +50,8 @@ struct Compiled {
     columns: bool,
     /// Whether workers must have finished all earlier steps: the plan says so, or both use the shared memory.
     barrier: bool,
+    /// Whether shared memory holds this product's coded activations from an earlier one.
+    coded: bool,
 }
 
 /// Everything a kernel sees: the step, its code, and this worker's part in it.
@@ -58,6 +60,7 @@ pub(crate) struct Task<'a> {
     inputs: &'a [Tape],
     epilogue: &'a Tape,
     columns: bool,
+    coded: bool,
     run: &'a Binding<'a>,
     worker: &'a Worker<'a>,
     shared: SyncPtr<u8>,
@@ -71,11 +74,7 @@ impl CpuExecutable {
         let workers = Team::global().size();
         let mut steps: Vec<Compiled> = plan.steps.iter().map(Compiled::new).collect();
         let shared: Vec<usize> = plan.steps.iter().map(|step| shared_bytes(step, workers)).collect();
-        let mut shared_in_use = false;
-        for (compiled, &bytes) in steps.iter_mut().zip(&shared) {
-            compiled.barrier |= bytes > 0 && shared_in_use;
-            shared_in_use = bytes > 0 || (shared_in_use && !compiled.barrier);
-        }
+        mark_shared(&plan.steps, &mut steps, &shared);
         let shared = shared.into_iter().max().unwrap_or(0);
         let parallel = workers > 1 && plan.steps.iter().map(work).sum::<usize>() > PARALLEL_WORK;
         CpuExecutable { plan, steps, shared, parallel }
@@ -136,6 +135,7 @@ impl CpuExecutable {
                     inputs: &compiled.inputs,
                     epilogue: &compiled.epilogue,
                     columns: compiled.columns,
+                    coded: compiled.coded,
                     run,
                     worker,
                     shared,
@@ -191,7 +191,33 @@ impl Compiled {
             Some(input) => vec![Tape::new(&input, &[])],
             None => step.inputs.iter().map(|input| Tape::new(input, &[])).collect(),
         };
-        Compiled { inputs, epilogue: Tape::new(&step.epilogue, &step.stores), columns, barrier: step.barrier }
+        let epilogue = Tape::new(&step.epilogue, &step.stores);
+        Compiled { inputs, epilogue, columns, barrier: step.barrier, coded: false }
+    }
+}
+
+/// Barriers between steps that use the shared memory, and which products find their activations coded there: query,
+/// key and value of a layer read one input, and so do gate and up.
+fn mark_shared(steps: &[Step], compiled: &mut [Compiled], bytes: &[usize]) {
+    let (mut in_use, mut has_results) = (false, false);
+    let mut coder: Option<&Step> = None;
+    for ((step, compiled), &bytes) in steps.iter().zip(compiled).zip(bytes) {
+        compiled.coded = coder.is_some_and(|coder| quant::same_codes(coder, step));
+        let keeps_results = bytes > 0 && quant::keeps_results(step);
+        let clash = if compiled.coded { keeps_results && has_results } else { bytes > 0 && in_use };
+        compiled.barrier |= clash;
+        if compiled.barrier {
+            (in_use, has_results) = (false, false);
+        }
+        in_use |= bytes > 0;
+        has_results |= keeps_results;
+        if bytes > 0 && !compiled.coded {
+            coder = quant::codes(step).then_some(step);
+        }
+        let input = coder.map(|coder| coder.inputs[0].buffers().collect::<Vec<_>>()).unwrap_or_default();
+        if step.writes().any(|buffer| input.contains(&buffer)) {
+            coder = None;
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::gather::resolve;
 use super::workspace::Workspace;
 use crate::quant::{ActLayout, Acts, Output, Weights, matmul_rows};
 use wootz_blocks::{BlockFormat, dequantize};
-use wootz_plan::{Source, Step};
+use wootz_plan::{Kernel, Source, Step};
 
 /// Weight rows that one worker takes at least.
 const GRAIN: usize = 16;
@@ -28,6 +28,33 @@ pub fn shared_bytes(step: &Step, format: BlockFormat) -> usize {
     };
     let results = if is_direct(step) { 0 } else { rows * weights[0] * 4 };
     coded.next_multiple_of(64) + results
+}
+
+/// The number of columns of a product's weights, and whether its activations are coded as 8-bit integers.
+fn coding(step: &Step) -> Option<(usize, bool)> {
+    let Kernel::QuantMatmul { format } = step.kernel else { return None };
+    let weights = &step.input_shapes[1];
+    let columns = weights[1] / format.block_bytes() * format.block_len();
+    let is_empty = weights[0] == 0 || columns == 0;
+    (!is_empty).then(|| (columns, ActLayout::new(columns).is_some() && Weights::supports(format)))
+}
+
+/// Whether a step leaves coded activations at the start of the shared memory.
+pub fn codes(step: &Step) -> bool {
+    coding(step).is_some()
+}
+
+/// Whether what `earlier` coded is what `later` would code again.
+pub fn same_codes(earlier: &Step, later: &Step) -> bool {
+    coding(earlier).is_some()
+        && coding(earlier) == coding(later)
+        && earlier.input_shapes[0] == later.input_shapes[0]
+        && earlier.inputs[0] == later.inputs[0]
+}
+
+/// Whether a step uses shared memory for more than coded activations.
+pub fn keeps_results(step: &Step) -> bool {
+    !matches!(step.kernel, Kernel::QuantMatmul { .. }) || !is_direct(step)
 }
 
 /// The bytes of a plain operand.
@@ -104,15 +131,17 @@ impl Product<'_> {
         let row_values = workspace.slice::<f32>(self.columns);
         // SAFETY: workers code disjoint rows; the barrier stands between coding and reading.
         unsafe {
-            let tape = &task.inputs[0];
-            let mut frame = tape.begin(task.run, workspace, self.columns);
-            for row in task.worker.split(self.rows, 1) {
-                let points = row * self.columns..(row + 1) * self.columns;
-                tape.load(task.run, &mut frame, points, row_values.as_mut_ptr().cast());
-                let record = std::slice::from_raw_parts_mut(codes.add(row * words), words);
-                layout.quantize_row(row_values, record);
+            if !task.coded {
+                let tape = &task.inputs[0];
+                let mut frame = tape.begin(task.run, workspace, self.columns);
+                for row in task.worker.split(self.rows, 1) {
+                    let points = row * self.columns..(row + 1) * self.columns;
+                    tape.load(task.run, &mut frame, points, row_values.as_mut_ptr().cast());
+                    let record = std::slice::from_raw_parts_mut(codes.add(row * words), words);
+                    layout.quantize_row(row_values, record);
+                }
+                task.worker.barrier();
             }
-            task.worker.barrier();
             let records = std::slice::from_raw_parts(codes, self.rows * words);
             let acts = Acts::new(layout, records).expect("whole records were made");
             let weights = Weights::new(self.format, bytes(task, 1), self.width, self.columns)
@@ -132,13 +161,15 @@ impl Product<'_> {
         let x: *mut f32 = self.shared.cast();
         // SAFETY: as in `by_integers`.
         unsafe {
-            let tape = &task.inputs[0];
-            let mut frame = tape.begin(task.run, workspace, self.columns);
-            for row in task.worker.split(self.rows, 1) {
-                let points = row * self.columns..(row + 1) * self.columns;
-                tape.load(task.run, &mut frame, points, x.add(row * self.columns).cast());
+            if !task.coded {
+                let tape = &task.inputs[0];
+                let mut frame = tape.begin(task.run, workspace, self.columns);
+                for row in task.worker.split(self.rows, 1) {
+                    let points = row * self.columns..(row + 1) * self.columns;
+                    tape.load(task.run, &mut frame, points, x.add(row * self.columns).cast());
+                }
+                task.worker.barrier();
             }
-            task.worker.barrier();
             let own = task.worker.split(self.width, GRAIN);
             let output = self.output();
             let weights = bytes(task, 1);
