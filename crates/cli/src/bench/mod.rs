@@ -38,6 +38,10 @@ pub struct Args {
     json: bool,
 }
 
+/// After a turn: threads of some libraries (OpenBLAS's) go on spinning for a tenth of a second, on the cores that the next
+/// contender needs.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(250);
+
 /// Times of one contender for one case, in seconds.
 #[derive(Clone, Debug)]
 struct Times(Vec<f64>);
@@ -117,6 +121,8 @@ fn measure(
     while ours.0.len() < 5
         || (start.elapsed().as_secs_f64() < seconds * contenders as f64 && ours.0.len() < 2000)
     {
+        // One run that nobody times, as the peers have it too: threads wake up, caches fill.
+        ours_once(case, &inputs)?;
         let begin = Instant::now();
         for _ in 0..repeats {
             ours_once(case, &inputs)?;
@@ -125,6 +131,7 @@ fn measure(
         for (peer, times) in peers.iter_mut().zip(&mut times) {
             if let Some(times) = times {
                 times.0.push(peer.turn(repeats)?);
+                std::thread::sleep(PAUSE);
             }
         }
     }
