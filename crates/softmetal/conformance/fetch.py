@@ -15,11 +15,18 @@ def candle() -> pathlib.Path:
     return pathlib.Path(package["manifest_path"]).parent / "src/metal_src"
 
 
+def package_index() -> str:
+    """The index that pip itself would ask."""
+    from pip._internal.models.index import PyPI
+
+    return os.environ.get("PIP_INDEX_URL", PyPI.simple_url).rstrip("/")
+
+
 def llama(version: str) -> pathlib.Path:
     """ggml's Metal folder in a source package of `llama-cpp-python`; version "" is the newest."""
     folder = CACHE / ("llama-" + (version or "newest"))
     if not folder.exists():
-        index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/") + "/llama-cpp-python/"
+        index = package_index() + "/llama-cpp-python/"
         page = urllib.request.urlopen(index, timeout=120).read().decode()
         links = re.findall(r'href="([^"#]+/llama_cpp_python-([0-9.]+)\.tar\.gz)', page)
         newest = max(links, key=lambda l: [int(n) for n in l[1].split(".")])
