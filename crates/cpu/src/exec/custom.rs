@@ -13,9 +13,9 @@ pub fn run(task: &Task<'_>, kernel: &CustomKernel) {
         let load = input.plain().expect("the planner gives a user's kernel plain inputs");
         let buffer = input.buffers().next().expect("a plain input is in a buffer");
         let length = shape.count() * load.dtype.size();
-        // SAFETY: the input is row-major from its buffer's start, and nobody writes it during the step.
         let bytes = match length {
             0 => &[][..],
+            // SAFETY: the input is row-major from its buffer's start, and nobody writes it during the step.
             _ => unsafe { std::slice::from_raw_parts(task.run.pointers[buffer as usize], length) },
         };
         operands.push(HostArray { bytes, dtype: load.dtype, shape });
