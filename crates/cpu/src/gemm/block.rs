@@ -78,6 +78,15 @@ impl<T: Real> Gemm<T> {
             // SAFETY: the same promises.
             return unsafe { vector::gemv(self, worker, a, b, c, memory) };
         }
+        #[cfg(all(feature = "accelerate", target_vendor = "apple"))]
+        if let (Some(a), Some(b), Some(c)) = (a.strided(), b.strided(), c.strided())
+            && let Some(product) = super::accelerate::BlasProduct::of(self.shape, a, b, c)
+        {
+            // One call: Accelerate brings its own threads, and the matrix units are shared by a cluster anyway.
+            return if worker.index() == 0 {
+                T::blas(product)
+            };
+        }
         let (m, n, a, b, output) = match c.strided() {
             // A column-major result is the row-major result of the exchanged operands.
             Some(s) if s.row == 1 && s.column != 1 => {
