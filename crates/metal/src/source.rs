@@ -9,6 +9,47 @@ const PRELUDE: &str = include_str!("../kernels/prelude.metal");
 fn family(name: &str) -> &'static str {
     match name {
         "map" => include_str!("../kernels/map.metal"),
+        "gemm" => concat!(
+            include_str!("../kernels/products.metal"),
+            include_str!("../kernels/matrix_sums.metal"),
+            include_str!("../kernels/gemm.metal")
+        ),
+        "gemm_tiled" => {
+            concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/gemm_tiled.metal"))
+        }
+        "gemv" => concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/gemv.metal")),
+        "split_sum" => include_str!("../kernels/split_sum.metal"),
+        "pack_bytes" => {
+            concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/pack_bytes.metal"))
+        }
+        "quant_gemv" => concat!(
+            include_str!("../kernels/products.metal"),
+            include_str!("../kernels/blocks.metal"),
+            include_str!("../kernels/quant_gemv.metal")
+        ),
+        "quant_gemm" => concat!(
+            include_str!("../kernels/products.metal"),
+            include_str!("../kernels/blocks.metal"),
+            include_str!("../kernels/matrix_sums.metal"),
+            include_str!("../kernels/quant_gemm.metal")
+        ),
+        "attention_decode" => concat!(
+            include_str!("../kernels/products.metal"),
+            include_str!("../kernels/attention.metal"),
+            include_str!("../kernels/attention_decode.metal")
+        ),
+        "attention_combine" => include_str!("../kernels/attention_combine.metal"),
+        "attention_prefill" => concat!(
+            include_str!("../kernels/products.metal"),
+            include_str!("../kernels/attention.metal"),
+            include_str!("../kernels/attention_prefill.metal")
+        ),
+        "attention_tiled" => concat!(
+            include_str!("../kernels/products.metal"),
+            include_str!("../kernels/attention.metal"),
+            include_str!("../kernels/attention_tiled.metal")
+        ),
+        "wkv7" => concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/wkv7.metal")),
         _ => unreachable!("no kernel family is called {name}"),
     }
 }

@@ -1,6 +1,10 @@
 //! From a step to launches: one file per kernel family, named like its `.metal` file.
 
+mod attention;
 mod map;
+mod matmul;
+mod quant_matmul;
+mod wkv7;
 
 use crate::codegen::Parts;
 use crate::driver::{Constant, Facts};
@@ -85,6 +89,10 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
     let _ = plan;
     match &step.kernel {
         Kernel::Map => Ok(map::launches(step)),
+        Kernel::Matmul { .. } => matmul::launches(step, facts),
+        Kernel::Attention(_) => attention::launches(step, facts),
+        Kernel::QuantMatmul { .. } => quant_matmul::launches(step, facts),
+        Kernel::Wkv7 => wkv7::launches(step, facts),
         Kernel::Reduce { .. }
         | Kernel::ArgReduce(_)
         | Kernel::Scan(_)
@@ -94,14 +102,10 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
         | Kernel::RmsNorm { .. }
         | Kernel::LayerNorm { .. }
         | Kernel::Rope(_)
-        | Kernel::Matmul { .. }
-        | Kernel::Attention(_)
         | Kernel::Gather { .. }
         | Kernel::Scatter { .. }
         | Kernel::WriteAt { .. }
-        | Kernel::QuantMatmul { .. }
-        | Kernel::QuantGather { .. }
-        | Kernel::Wkv7 => refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu"),
+        | Kernel::QuantGather { .. } => refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu"),
     }
 }
 
