@@ -20,6 +20,7 @@
 //! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
 #![deny(unsafe_code)]
 
+mod calibrate;
 pub mod check;
 mod compile;
 mod create;
@@ -39,6 +40,7 @@ mod random;
 mod reductions;
 mod tensor;
 
+pub use calibrate::{Calibration, Limits};
 pub use compile::{Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
@@ -50,7 +52,6 @@ pub use linalg::AttentionOptions;
 pub use operators::Operand;
 pub use tensor::{Axis, Tensor};
 pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
-pub use wootz_cpu::measure_fma_gflops;
 pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};
