@@ -20,6 +20,7 @@
 //! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
 #![deny(unsafe_code)]
 
+mod advanced;
 pub mod check;
 mod compile;
 mod create;
@@ -38,6 +39,7 @@ mod random;
 mod reductions;
 mod tensor;
 
+pub use advanced::Selector;
 pub use compile::{Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
@@ -47,8 +49,8 @@ pub use indexing::Index;
 pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
-pub use tensor::{Axis, Tensor};
-pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
+pub use tensor::{Axis, Stored, Tensor};
+pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
 pub use wootz_cpu::measure_fma_gflops;
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};
