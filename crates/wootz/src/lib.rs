@@ -44,7 +44,7 @@ pub use compile::{Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
 pub use element::Element;
-pub use eval::{eval, explain};
+pub use eval::{Evaluation, eval, explain};
 pub use indexing::Index;
 pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
 pub use linalg::AttentionOptions;
