@@ -23,6 +23,7 @@
 pub mod check;
 mod compile;
 mod create;
+mod custom;
 mod device;
 mod dispatch;
 mod display;
@@ -50,5 +51,6 @@ pub use operators::Operand;
 pub use tensor::{Axis, Tensor};
 pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
 pub use wootz_cpu::measure_fma_gflops;
+pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};
