@@ -12,7 +12,7 @@ use wootz_backend::{
     Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
     Run,
 };
-use wootz_ir::{DType, Error, Result};
+use wootz_ir::{CustomKernel, DType, Error, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// A Metal device: an Apple GPU, or SoftMetal. It is opened at its first use, so that making one costs nothing.
@@ -204,6 +204,10 @@ impl Backend for MetalBackend {
 
     fn refuses(&self, dtype: DType) -> Option<&'static str> {
         (dtype == DType::F64).then_some("Metal has no 64-bit floats; cast to f32, or use the cpu")
+    }
+
+    fn runs_custom(&self, _: &CustomKernel) -> bool {
+        false
     }
 
     fn allocate(&self, bytes: usize) -> Result<Buffer> {

@@ -139,8 +139,7 @@ fn dims(p: &Problem, k_of_split: usize) -> Vec<u64> {
 
 fn gemv(p: &Problem, config: Config, facts: &Facts) -> Launches {
     let Config::Gemv { swapped, lanes_along_rows, splits } = config else { unreachable!("chosen by caller") };
-    let (vectors, rows, x, matrix) =
-        if swapped { (p.n, p.m, p.b, p.a) } else { (p.m, p.n, p.a, p.b) };
+    let (vectors, rows, x, matrix) = if swapped { (p.n, p.m, p.b, p.a) } else { (p.m, p.n, p.a, p.b) };
     let rows_each = if vectors <= 4 { 4 } else { 2 };
     let simds = 2;
     let per_group = simds * if lanes_along_rows { 32 } else { rows_each };

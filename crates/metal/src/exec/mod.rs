@@ -93,6 +93,7 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
         Kernel::Attention(_) => attention::launches(step, facts),
         Kernel::QuantMatmul { .. } => quant_matmul::launches(step, facts),
         Kernel::Wkv7 => wkv7::launches(step, facts),
+        Kernel::Custom(kernel) => Err(kernel.unavailable("metal", step.dtype)),
         Kernel::Reduce { .. }
         | Kernel::ArgReduce(_)
         | Kernel::Scan(_)
@@ -105,7 +106,9 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
         | Kernel::Gather { .. }
         | Kernel::Scatter { .. }
         | Kernel::WriteAt { .. }
-        | Kernel::QuantGather { .. } => refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu"),
+        | Kernel::QuantGather { .. } => {
+            refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu")
+        }
     }
 }
 
