@@ -29,11 +29,10 @@ pub fn run(args: &Args) -> Outcome {
     let gguf = Gguf::open(models::find(&args.model)?)?;
     let config = Config::from_gguf(&gguf)?;
     let context = args.context.unwrap_or(config.context);
-    let caches = [("f32", CacheFormat::F32), ("f16", CacheFormat::F16)];
     let mut table = Table::default();
     table.row(HEAD, ["cache", "weights", "context", "activations", "in all"]);
     let mut list = Vec::new();
-    for (name, cache) in caches {
+    for (name, cache) in CacheFormat::ALL {
         let load = Load { context, sequences: args.sequences, batch: 128, cache };
         let estimate = Estimate::new(&gguf, &config, load)?;
         let parts = [estimate.weights, estimate.cache, estimate.activations, estimate.total()];

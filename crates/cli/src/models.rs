@@ -4,7 +4,8 @@ use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::sync::Arc;
-use wootz::{DType, Device};
+use wootz::Device;
+use wootz_llm::estimate::CacheFormat;
 use wootz_llm::pull::{self, KnownModel, Pip, Progress};
 use wootz_llm::{Model, Session, SessionOptions};
 
@@ -23,18 +24,9 @@ pub struct Choice {
     /// The most tokens of prompt and answer together (default: what the model was made for)
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub context: usize,
-    /// How keys and values are kept
-    #[arg(long, value_enum, default_value_t = Cache::F16)]
-    pub cache: Cache,
-}
-
-/// Dtypes of the cache.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub enum Cache {
-    /// 32-bit floats
-    F32,
-    /// 16-bit floats
-    F16,
+    /// How keys and values are kept: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
+    #[arg(long, default_value = "f16", value_parser = CacheFormat::from_name, value_name = "FORMAT")]
+    pub cache: CacheFormat,
 }
 
 impl Choice {
@@ -55,11 +47,7 @@ impl Choice {
 
     /// An empty sequence on the model.
     pub fn session(&self, model: &Arc<Model>) -> Result<Session, Failure> {
-        let cache = match self.cache {
-            Cache::F32 => DType::F32,
-            Cache::F16 => DType::F16,
-        };
-        Ok(Session::new(model, SessionOptions { context: self.context, cache })?)
+        Ok(Session::new(model, SessionOptions { context: self.context, cache: self.cache })?)
     }
 }
 

@@ -12,6 +12,7 @@ pub mod estimate;
 mod generate;
 mod model;
 mod models;
+mod passes;
 pub mod pull;
 pub mod quantize;
 mod rope;
