@@ -10,6 +10,7 @@ pub mod config;
 mod error;
 pub mod estimate;
 mod generate;
+pub mod hub;
 mod model;
 mod models;
 mod passes;

@@ -3,6 +3,7 @@
 use crate::chat::ChatTemplate;
 use crate::config::Config;
 use crate::error::Result;
+use crate::hub;
 use crate::models::{self, Network};
 use crate::passes::Passes;
 use crate::tokenizer::Tokenizer;
@@ -24,9 +25,9 @@ pub struct Model {
 }
 
 impl Model {
-    /// Opens a model file for a device.
+    /// Opens a model for a device: a GGUF file, or a folder with `config.json`, `tokenizer.json` and `*.safetensors`.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Model> {
-        Model::from_gguf(Gguf::open(path)?, device)
+        Model::from_gguf(hub::open(path)?, device)
     }
 
     /// The model in a GGUF file that is open.
