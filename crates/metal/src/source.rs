@@ -5,10 +5,29 @@ use std::fmt::Write;
 
 const PRELUDE: &str = include_str!("../kernels/prelude.metal");
 
-/// The text of a family's file.
-fn family(name: &str) -> &'static str {
+/// A file of `kernels/`.
+macro_rules! kernels {
+    ($name:literal) => {
+        include_str!(concat!("../kernels/", $name, ".metal"))
+    };
+}
+
+/// The texts of a family: what it shares with others, then its own file.
+fn family(name: &str) -> &'static [&'static str] {
+    const LANES: &str = kernels!("lanes");
     match name {
-        "map" => include_str!("../kernels/map.metal"),
+        "map" => &[kernels!("map")],
+        "reduce" => &[LANES, kernels!("reduce")],
+        "arg_reduce" => &[kernels!("arg_reduce")],
+        "scan" => &[LANES, kernels!("scan")],
+        "sort" => &[kernels!("sort")],
+        "softmax" => &[LANES, kernels!("softmax")],
+        "norm" => &[LANES, kernels!("norm")],
+        "rope" => &[kernels!("rope")],
+        "gather" => &[kernels!("index"), kernels!("gather")],
+        "scatter" => &[LANES, kernels!("index"), kernels!("scatter")],
+        "write_at" => &[kernels!("write_at")],
+        "quant_gather" => &[kernels!("quant_gather")],
         _ => unreachable!("no kernel family is called {name}"),
     }
 }
@@ -21,6 +40,9 @@ pub fn source(launch: &Launch, step_code: &str) -> String {
     }
     text.push_str(PRELUDE);
     text.push_str(step_code);
-    text.push_str(family(launch.family));
+    if launch.defines.iter().any(|(name, _)| *name == "FORMAT") {
+        text.push_str(kernels!("blocks"));
+    }
+    family(launch.family).iter().for_each(|part| text.push_str(part));
     text
 }

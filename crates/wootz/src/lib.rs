@@ -39,6 +39,9 @@ mod random;
 mod reductions;
 mod tensor;
 
+/// Metal itself: devices, buffers and kernels without tensors, and the options of the software device.
+pub use wootz_metal as metal;
+
 pub use compile::{Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
