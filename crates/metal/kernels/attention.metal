@@ -4,9 +4,12 @@
 // group of head h and cap(x) = c·tanh(x/c) if SOFTCAP. With CAUSAL, query t sees keys up to position + t, and of those only the
 // last `window`, if there is one. A query that sees nothing (or only −∞) gives 0; a key of weight 0 gives nothing, whatever its value.
 //
-// dims: [0] batch, [1] heads, [2] groups, [3] queries, [4] keys, [5] splits, [6] scale, [7] soft cap (bits of floats), [8] window (0: none).
+// dims: [0] batch, [1] heads, [2] groups, [3] queries, [4] keys, [5] splits, [6] scale, [7] soft cap (bits of floats), [8] window (with WINDOW).
 // Inputs: 0 q, 1 k, 2 v (strides: batch, head, row, element), then the mask if MASK, then the position if CAUSAL. K_WIDTH and V_WIDTH are the
 // extents of k's and v's rows; Q_UNIT, K_UNIT, V_UNIT: their elements lie side by side.
+
+// Positions beyond this one see no more than it does, and can be added to.
+#define FAR (1 << 30)
 
 struct Problem {
     uint heads, groups, share, queries, keys;
@@ -25,9 +28,9 @@ inline Problem problem_of(const thread Env& env, constant Args& args) {
     p.cap = as_type<float>(uint(args.dims[7]));
     p.window = int(args.dims[8]);
 #if CAUSAL && MASK
-    p.position = raw4(env)[0];
+    p.position = clamp(int(raw4(env)[0]), -FAR, FAR);
 #elif CAUSAL
-    p.position = raw3(env)[0];
+    p.position = clamp(int(raw3(env)[0]), -FAR, FAR);
 #else
     p.position = 0;
 #endif
@@ -38,7 +41,7 @@ inline Problem problem_of(const thread Env& env, constant Args& args) {
 inline uint2 visible(thread const Problem& p, uint first, uint last) {
 #if CAUSAL
     const int end = clamp(p.position + int(last) + 1, 0, int(p.keys));
-    const int start = p.window > 0 ? clamp(p.position + int(first) - p.window + 1, 0, end) : 0;
+    const int start = WINDOW ? clamp(p.position + int(first) - p.window + 1, 0, end) : 0;
     return uint2(uint(start), uint(end));
 #else
     return uint2(0, p.keys);
@@ -58,7 +61,7 @@ inline float score_of(
 #endif
 #if CAUSAL
     const int last = p.position + int(at.z);
-    const bool hidden = int(key) > last || (p.window > 0 && int(key) + p.window <= last);
+    const bool hidden = int(key) > last || (WINDOW && int(key) + p.window <= last);
     score = hidden ? -INFINITY : score;
 #endif
     return score;

@@ -2,7 +2,7 @@
 //
 // dims: [0] batch, [1] m, [2] n, [3] k, [4] k of one split (a multiple of TILE_K), [5] batch axes.
 // Inputs: 0 is A (strides: batch axes, m, k), 1 is B (batch axes, k, n); with WEIGHTS, 1 is a matrix of n rows of bytes that hold
-// elements of B_TYPE, and its only stride that counts is that of the rows.
+// elements of B_TYPE, one for all batches, and dims[6] and [7] are A's strides along m and k, [8] the pitch of PACKED rows.
 //
 // Threads: one threadgroup of SIMDS_M × SIMDS_N simdgroups computes a tile of TILE_M × TILE_N; x counts tiles along n, y along m,
 // z batches (times splits). Each step moves TILE_K columns of A and rows of B through threadgroup memory, once per threadgroup;
@@ -114,12 +114,13 @@ kernel void gemm(
     const uint row = group.y * TILE_M, column = group.x * TILE_N;
     const uint axes = uint(args.dims[5]);
 
-    const offset_t a_m = args.in0_strides[axes], a_k = args.in0_strides[axes + 1];
     device const Raw0* a_start = raw0(env) + batch_start(args.in0_shape, args.in0_strides, axes, batch);
 #ifdef WEIGHTS
-    const offset_t b_n = offset_t(args.in1_strides[0]) / offset_t(sizeof(RawB)), b_k = 1;
-    device const RawB* b_start = (device const RawB*)raw1(env);
+    const offset_t a_m = args.dims[6], a_k = args.dims[7];
+    const offset_t b_n = WEIGHT_PITCH(args) / offset_t(sizeof(RawB)), b_k = 1;
+    device const RawB* b_start = (device const RawB*)WEIGHT_BYTES(env);
 #else
+    const offset_t a_m = args.in0_strides[axes], a_k = args.in0_strides[axes + 1];
     const offset_t b_k = args.in1_strides[axes], b_n = args.in1_strides[axes + 1];
     device const RawB* b_start = raw1(env) + batch_start(args.in1_shape, args.in1_strides, axes, batch);
 #endif

@@ -50,12 +50,13 @@ kernel void gemm_tiled(
     const uint row = group.y * TILE, column = group.x * TILE;
     const uint axes = uint(args.dims[5]);
 
-    const offset_t a_m = args.in0_strides[axes], a_k = args.in0_strides[axes + 1];
     device const Raw0* a = raw0(env) + batch_start(args.in0_shape, args.in0_strides, axes, batch);
 #ifdef WEIGHTS
-    const offset_t b_n = offset_t(args.in1_strides[0]) / offset_t(sizeof(RawB)), b_k = 1;
-    device const RawB* b = (device const RawB*)raw1(env);
+    const offset_t a_m = args.dims[6], a_k = args.dims[7];
+    const offset_t b_n = WEIGHT_PITCH(args) / offset_t(sizeof(RawB)), b_k = 1;
+    device const RawB* b = (device const RawB*)WEIGHT_BYTES(env);
 #else
+    const offset_t a_m = args.in0_strides[axes], a_k = args.in0_strides[axes + 1];
     const offset_t b_k = args.in1_strides[axes], b_n = args.in1_strides[axes + 1];
     device const RawB* b = raw1(env) + batch_start(args.in1_shape, args.in1_strides, axes, batch);
 #endif

@@ -13,11 +13,9 @@
 // Nothing passes through threadgroup memory, and there are no barriers. y of the grid counts batches, z splits.
 
 #if SWAPPED
-#define RAW_X(env) raw1(env)
 typedef Raw1 RawX;
 typedef Raw0 RawM;
 #else
-#define RAW_X(env) raw0(env)
 typedef Raw0 RawX;
 #ifdef WEIGHTS
 typedef B_TYPE RawM;
@@ -33,7 +31,13 @@ struct Operands {
     offset_t x_outer, x_k, m_outer, m_k;
 };
 
+#ifdef PACKED
+#define OPERANDS(batch) operands(env, args, scratch, batch)
+inline Operands operands(const thread Env& env, constant Args& args, device const uint* scratch, uint batch) {
+#else
+#define OPERANDS(batch) operands(env, args, batch)
 inline Operands operands(const thread Env& env, constant Args& args, uint batch) {
+#endif
     const uint axes = uint(args.dims[5]);
     Operands o;
 #if SWAPPED
@@ -45,13 +49,15 @@ inline Operands operands(const thread Env& env, constant Args& args, uint batch)
     o.m_k = args.in0_strides[axes + 1];
 #else
     o.x = raw0(env) + batch_start(args.in0_shape, args.in0_strides, axes, batch);
-    o.x_outer = args.in0_strides[axes];
-    o.x_k = args.in0_strides[axes + 1];
 #ifdef WEIGHTS
-    o.matrix = (device const RawM*)raw1(env);
-    o.m_outer = offset_t(args.in1_strides[0]) / offset_t(sizeof(RawM));
+    o.x_outer = args.dims[6];
+    o.x_k = args.dims[7];
+    o.matrix = (device const RawM*)WEIGHT_BYTES(env);
+    o.m_outer = WEIGHT_PITCH(args) / offset_t(sizeof(RawM));
     o.m_k = 1;
 #else
+    o.x_outer = args.in0_strides[axes];
+    o.x_k = args.in0_strides[axes + 1];
     o.matrix = raw1(env) + batch_start(args.in1_shape, args.in1_strides, axes, batch);
     o.m_k = args.in1_strides[axes];
     o.m_outer = args.in1_strides[axes + 1];
@@ -74,7 +80,7 @@ kernel void gemv(
     STEP_ENV;
     const uint rows = uint(args.dims[2]), k = uint(args.dims[3]), batch = group.y;
     const uint row = (group.x * simds + simd) * ROWS;
-    const Operands o = operands(env, args, batch);
+    const Operands o = OPERANDS(batch);
     device const RawM* matrix[ROWS];
     for (uint r = 0; r < ROWS; r++) {
         matrix[r] = o.matrix + offset_t(min(row + r, rows - 1)) * o.m_outer;
@@ -136,7 +142,7 @@ kernel void gemv(
     const uint k_end = min(uint(args.dims[3]), k_first + uint(args.dims[4]));
     const uint wanted = (group.x * simds + simd) * 32 + lane % 8 * 4;
     const uint row = min(wanted, rows - 4);
-    const Operands o = operands(env, args, batch);
+    const Operands o = OPERANDS(batch);
     device const RawM* matrix = o.matrix + row;
     float4 sums[VECTORS];
     for (uint v = 0; v < VECTORS; v++) {

@@ -24,6 +24,15 @@ inline float4 gather4(device const T* p, offset_t step) {
     return float4(widen(p[0]), widen(p[step]), widen(p[2 * step]), widen(p[3 * step]));
 }
 
+// The bytes of a matrix of weights: where they are, or packed into scratch because they were not aligned or not side by side.
+#ifdef PACKED
+#define WEIGHT_BYTES(env) ((device const uchar*)scratch)
+#define WEIGHT_PITCH(args) offset_t(args.dims[8])
+#else
+#define WEIGHT_BYTES(env) raw1(env)
+#define WEIGHT_PITCH(args) offset_t(args.in1_strides[0])
+#endif
+
 // Where product `batch` of an operand starts. The axes before the last two are batch axes; those that broadcast have stride 0.
 template <typename D, typename S>
 inline offset_t batch_start(constant D* extents, constant S* strides, uint axes, uint batch) {

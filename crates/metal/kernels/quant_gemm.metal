@@ -1,6 +1,6 @@
 // GEMM with a quantised matrix on simdgroup matrices: y[v][r] = Σ_i x[v][i]·W[r][i], W dequantised on its way to threadgroup memory.
 //
-// dims: [0] vectors m, [1] rows n of W, [2] k, [3] axes of x before k.
+// dims: [0] vectors m, [1] rows n of W, [2] k, [3] axes of x before k, [8] pitch of PACKED rows.
 // Inputs: 0 is x (strides: its axes, k), 1 the bytes of W (strides: rows, 1). FORMAT is its coding (blocks.metal).
 //
 // Threads: a threadgroup of four simdgroups computes a tile of TILE_M vectors by 64 rows; x counts tiles of rows, y of vectors. A
@@ -22,7 +22,7 @@ kernel void quant_gemm(
     const offset_t step = args.in0_strides[axes];
     const bool decodes = index < TILE_N;
     const uint w_row = index % TILE_N;
-    device const uchar* w = raw1(env) + offset_t(min(row + w_row, n - 1)) * offset_t(args.in1_strides[0]);
+    device const uchar* w = WEIGHT_BYTES(env) + offset_t(min(row + w_row, n - 1)) * WEIGHT_PITCH(args);
 
     // The other threads: eight take four columns each of one vector, and of every eighth vector after it.
     enum : uint { EACH = TILE_M / 8 };

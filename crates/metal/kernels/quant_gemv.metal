@@ -1,6 +1,6 @@
 // Products of a few vectors with a quantised matrix: y[v][r] = Σ_i x[v][i]·W[r][i], W read in its blocks.
 //
-// dims: [0] vectors m, [1] rows n of W, [2] k, [3] axes of x before k.
+// dims: [0] vectors m, [1] rows n of W, [2] k, [3] axes of x before k, [8] pitch of PACKED rows.
 // Inputs: 0 is x (strides: its axes, k), 1 the bytes of W (strides: rows, 1). FORMAT is its coding (blocks.metal).
 //
 // Threads: a simdgroup computes ROWS rows for VECTORS vectors, so that what it loads of x serves all its rows, and what it decodes all
@@ -22,7 +22,7 @@ kernel void quant_gemv(
 
     device const uchar* rows[ROWS];
     for (uint r = 0; r < ROWS; r++) {
-        rows[r] = raw1(env) + offset_t(min(row + r, n - 1)) * offset_t(args.in1_strides[0]);
+        rows[r] = WEIGHT_BYTES(env) + offset_t(min(row + r, n - 1)) * WEIGHT_PITCH(args);
     }
     device const Raw0* x[VECTORS];
     for (uint v = 0; v < VECTORS; v++) {

@@ -1,16 +1,20 @@
 //! From a step to launches: one file per kernel family, named like its `.metal` file.
 
 mod arg_reduce;
+mod attention;
 mod custom;
 mod index;
 mod map;
+mod matmul;
 mod norm;
+mod quant_matmul;
 mod reduce;
 mod rope;
 mod rows;
 mod scan;
 mod softmax;
 mod sort;
+mod wkv7;
 
 use crate::codegen::Parts;
 use crate::driver::{Constant, ConstantKey, Facts, Grid};
@@ -127,9 +131,10 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
         Kernel::WriteAt { axis } => Ok(index::write_at(step, *axis)),
         Kernel::QuantGather { format } => index::quant_gather(step, facts, *format),
         Kernel::Custom(kernel) => custom::launches(step, facts, kernel),
-        Kernel::Matmul { .. } | Kernel::Attention(_) | Kernel::QuantMatmul { .. } | Kernel::Wkv7 => {
-            refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu")
-        }
+        Kernel::Matmul { .. } => matmul::launches(step, facts),
+        Kernel::Attention(_) => attention::launches(step, facts),
+        Kernel::QuantMatmul { .. } => quant_matmul::launches(step, facts),
+        Kernel::Wkv7 => wkv7::launches(step, facts),
     }
 }
 
