@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wootz_backend::{Buffer, Executable, Run};
 use wootz_ir::graph::{Graph, Leaf, NodeRef, Trace};
 use wootz_ir::{Error, Number, Result};
@@ -180,12 +180,14 @@ pub(crate) fn move_value(value: &Value, device: &Device) -> Result<Value> {
 /// Compiled plans by the structure of their graphs.
 #[derive(Default)]
 pub(crate) struct PlanCache {
-    entries: Mutex<FxHashMap<u64, Vec<Entry>>>,
+    entries: Mutex<FxHashMap<u64, Vec<Arc<Entry>>>>,
 }
 
 struct Entry {
     graph: Graph,
-    executable: Arc<dyn Executable>,
+    plan: Arc<Plan>,
+    /// Made at the first run: a plan may be looked at, and its device not chosen.
+    executable: OnceLock<Arc<dyn Executable>>,
 }
 
 /// Plans that are kept; beyond it the cache starts over, which costs planning again but never correctness.
@@ -198,30 +200,43 @@ fn key_of(graph: &Graph) -> u64 {
 }
 
 impl PlanCache {
-    /// The plan of a graph, if there is one.
+    /// The plan of a graph, if it is known and ready to run.
     pub fn find(&self, graph: &Graph) -> Option<Arc<dyn Executable>> {
-        self.find_by(key_of(graph), graph)
+        self.known(key_of(graph), graph)?.executable.get().cloned()
     }
 
-    fn find_by(&self, key: u64, graph: &Graph) -> Option<Arc<dyn Executable>> {
-        let entries = self.entries.lock();
-        entries.get(&key)?.iter().find(|e| e.graph == *graph).map(|e| e.executable.clone())
-    }
-
+    /// The plan of a graph, made ready to run.
     pub fn executable(&self, device: &Device, graph: &Graph) -> Result<Arc<dyn Executable>> {
+        let entry = self.entry(device, graph);
+        if let Some(executable) = entry.executable.get() {
+            return Ok(executable.clone());
+        }
+        let executable = device.backend().compile(entry.plan.clone())?;
+        Ok(entry.executable.get_or_init(|| executable).clone())
+    }
+
+    /// The plan of a graph.
+    pub fn plan(&self, device: &Device, graph: &Graph) -> Arc<Plan> {
+        self.entry(device, graph).plan.clone()
+    }
+
+    fn known(&self, key: u64, graph: &Graph) -> Option<Arc<Entry>> {
+        self.entries.lock().get(&key)?.iter().find(|e| e.graph == *graph).cloned()
+    }
+
+    fn entry(&self, device: &Device, graph: &Graph) -> Arc<Entry> {
         let key = key_of(graph);
-        if let Some(executable) = self.find_by(key, graph) {
-            return Ok(executable);
+        if let Some(entry) = self.known(key, graph) {
+            return entry;
         }
         let plan = Arc::new(Plan::new(graph, &device.backend().capabilities()));
-        let executable = device.backend().compile(plan)?;
+        let entry = Arc::new(Entry { graph: graph.clone(), plan, executable: OnceLock::new() });
         let mut entries = self.entries.lock();
         if entries.len() >= MAX_PLANS {
             entries.clear();
         }
-        let entry = Entry { graph: graph.clone(), executable: executable.clone() };
-        entries.entry(key).or_default().push(entry);
-        Ok(executable)
+        entries.entry(key).or_default().push(entry.clone());
+        entry
     }
 
     pub fn clear(&self) {
