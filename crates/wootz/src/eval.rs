@@ -200,9 +200,9 @@ fn key_of(graph: &Graph) -> u64 {
 }
 
 impl PlanCache {
-    /// The plan of a graph, if it is known and ready to run.
+    /// The plan of a graph, if it has been made ready to run.
     pub fn find(&self, graph: &Graph) -> Option<Arc<dyn Executable>> {
-        self.known(key_of(graph), graph)?.executable.get().cloned()
+        self.find_by(key_of(graph), graph)?.executable.get().cloned()
     }
 
     /// The plan of a graph, made ready to run.
@@ -220,13 +220,13 @@ impl PlanCache {
         self.entry(device, graph).plan.clone()
     }
 
-    fn known(&self, key: u64, graph: &Graph) -> Option<Arc<Entry>> {
+    fn find_by(&self, key: u64, graph: &Graph) -> Option<Arc<Entry>> {
         self.entries.lock().get(&key)?.iter().find(|e| e.graph == *graph).cloned()
     }
 
     fn entry(&self, device: &Device, graph: &Graph) -> Arc<Entry> {
         let key = key_of(graph);
-        if let Some(entry) = self.known(key, graph) {
+        if let Some(entry) = self.find_by(key, graph) {
             return entry;
         }
         let plan = Arc::new(Plan::new(graph, &device.backend().capabilities()));

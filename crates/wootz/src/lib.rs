@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 mod advanced;
+mod calibrate;
 pub mod check;
 mod compile;
 mod create;
@@ -41,6 +42,7 @@ mod reductions;
 mod tensor;
 
 pub use advanced::Selector;
+pub use calibrate::{Calibration, Limits};
 pub use compile::{Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
@@ -52,7 +54,6 @@ pub use linalg::AttentionOptions;
 pub use operators::Operand;
 pub use tensor::{Axis, Stored, Tensor};
 pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
-pub use wootz_cpu::measure_fma_gflops;
 pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};
