@@ -8,6 +8,7 @@ use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
 use wootz_cpu::CpuBackend;
 use wootz_ir::graph::Trace;
 use wootz_ir::{Error, Result};
+use wootz_metal::{MetalBackend, SoftOptions};
 
 /// Where tensors are computed. Clones are the same device.
 #[derive(Clone)]
@@ -26,6 +27,10 @@ enum Kind {
 }
 
 static CPU: LazyLock<Device> = LazyLock::new(|| Device::from_backend(Arc::new(CpuBackend::new())));
+
+/// Opened at its first use, so that listing it costs nothing.
+static METAL: LazyLock<Device> =
+    LazyLock::new(|| Device::from_backend(Arc::new(MetalBackend::soft(SoftOptions::default()))));
 
 impl Device {
     /// The host's cores.
@@ -53,12 +58,16 @@ impl Device {
 
     /// Every device of this machine.
     pub fn all() -> Vec<Device> {
-        vec![Device::cpu()]
+        vec![Device::cpu(), METAL.clone()]
     }
 
-    /// The best device for each plan, of all that passed their checks.
+    /// The best device for each plan, of all that passed their checks. Devices imitated in software are for testing and take no
+    /// part.
     pub fn auto() -> Device {
-        static AUTO: LazyLock<Device> = LazyLock::new(|| Device::auto_over(Device::all()));
+        static AUTO: LazyLock<Device> = LazyLock::new(|| {
+            let real = |device: &Device| device.info().kind != DeviceKind::Software;
+            Device::auto_over(Device::all().into_iter().filter(real).collect())
+        });
         AUTO.clone()
     }
 
@@ -136,6 +145,11 @@ impl Device {
     pub fn validation(&self) -> CheckReport {
         let home = self.home();
         home.standing().report(&home).clone()
+    }
+
+    /// Whether this is a choice between devices.
+    pub(crate) fn is_auto(&self) -> bool {
+        matches!(self.0.kind, Kind::Auto(_))
     }
 
     pub(crate) fn cache(&self) -> &PlanCache {

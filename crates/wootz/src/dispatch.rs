@@ -40,7 +40,7 @@ impl CostModel {
 }
 
 /// Multiply-adds of products, counted twice each; other kernels are bound by memory.
-fn flops(step: &Step) -> f64 {
+pub(crate) fn flops(step: &Step) -> f64 {
     match step.kernel {
         Kernel::Matmul { batch, m, n, k } => 2.0 * (batch * m * n) as f64 * k as f64,
         Kernel::QuantMatmul { .. } => {
