@@ -4,7 +4,7 @@ use crate::output::{self, HEAD, Outcome, Table};
 use anstyle::Style;
 use serde_json::json;
 use std::process::ExitCode;
-use wootz::{Calibration, Device};
+use wootz::{Calibration, Device, DeviceKind};
 
 /// List the devices of this machine
 #[derive(clap::Args)]
@@ -20,7 +20,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Outcome {
     let default = Device::from_environment()?;
     let devices = Device::all();
-    let calibrations = if args.calibrate { calibrations(&devices)? } else { vec![] };
+    let calibrations = if args.calibrate { calibrations(&devices)? } else { vec![None; devices.len()] };
     if args.json {
         let list: Vec<_> = devices
             .iter()
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Outcome {
                     "name": info.name, "description": info.description, "kind": info.kind.name(), "facts": facts,
                     "memory_bytes": info.memory_limit, "default": *d == default,
                 });
-                if let Some(calibration) = calibrations.get(i) {
+                if let Some(calibration) = &calibrations[i] {
                     device["calibration"] = to_json(calibration);
                 }
                 device
@@ -69,12 +69,14 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures every device and keeps the figures where `auto` looks for them.
-fn calibrations(devices: &[Device]) -> Result<Vec<Calibration>, Box<dyn std::error::Error>> {
+/// Measures every device and keeps the figures where `auto` looks for them. Devices imitated in software are not for
+/// `auto`, and take long.
+fn calibrations(devices: &[Device]) -> Result<Vec<Option<Calibration>>, Box<dyn std::error::Error>> {
     let bar = output::progress(devices.len(), "measuring");
     let mut calibrations = Vec::new();
     for device in devices {
-        calibrations.push(Calibration::renew(device)?);
+        let software = device.info().kind == DeviceKind::Software;
+        calibrations.push(if software { None } else { Some(Calibration::renew(device)?) });
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -91,13 +93,17 @@ fn to_json(calibration: &Calibration) -> serde_json::Value {
 }
 
 /// The cost model: what `auto` adds up for a plan.
-fn print_calibrations(devices: &[Device], calibrations: &[Calibration]) {
+fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) {
     anstream::println!("\n{}", output::paint(HEAD, "cost model"));
     let mut table = Table::default();
     let head =
         ["", "submission", "step", "memory", "products", "transfers", "copy limit", "multiply-add limit"];
     table.row(HEAD, head);
     for (device, calibration) in devices.iter().zip(calibrations) {
+        let Some(calibration) = calibration else {
+            table.row(output::DIM, [device.name(), "in software: auto does not use it"]);
+            continue;
+        };
         let (costs, limits) = (&calibration.costs, &calibration.limits);
         let per_second = |seconds: f64, unit: &str| format!("{:.1} G{unit}/s", 1e-9 / seconds);
         let cells = [
@@ -113,7 +119,8 @@ fn print_calibrations(devices: &[Device], calibrations: &[Calibration]) {
         table.row(Style::new(), cells);
     }
     table.print();
-    for device in devices {
+    let kept = devices.iter().zip(calibrations).filter(|(_, c)| c.is_some());
+    for (device, _) in kept {
         if let Some(path) = Calibration::path(device) {
             anstream::println!("{}", output::paint(output::DIM, format!("kept in {}", path.display())));
         }

@@ -90,6 +90,7 @@ fn main() {
     serve("candle-core 0.11", 20, |request| -> Prepared {
         let text = |e: candle_core::Error| e.to_string();
         let function = prepare(request).map_err(text)?;
-        Ok(function.map(|f| Box::new(move || f().map_err(text)) as Box<dyn Fn() -> std::result::Result<(), String>>))
+        Ok(function
+            .map(|f| Box::new(move || f().map_err(text)) as Box<dyn Fn() -> std::result::Result<(), String>>))
     });
 }

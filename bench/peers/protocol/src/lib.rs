@@ -23,7 +23,9 @@ pub fn serve(version: &str, pause_ms: u64, prepare: impl Fn(&Request) -> Prepare
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let answer = match serde_json::from_str::<Value>(&line) {
             Err(e) => json!({ "error": e.to_string() }),
-            Ok(command) if command.get("hello").is_some() => json!({ "version": version, "pause_ms": pause_ms }),
+            Ok(command) if command.get("hello").is_some() => {
+                json!({ "version": version, "pause_ms": pause_ms })
+            }
             Ok(command) => match command.get("prepare") {
                 Some(request) => match prepare(&parse(request)) {
                     Ok(function) => {

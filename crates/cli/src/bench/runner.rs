@@ -228,7 +228,7 @@ fn contender(device: &Device) -> Fallible<Contender> {
         name: info.name.clone(),
         kind: if info.kind == DeviceKind::Software { Kind::Software } else { Kind::Device },
         description: info.description.clone(),
-        limits: Some(report::Limits { bytes_per_s: limits.bytes_per_s, flops_per_s: limits.flops_per_s }),
+        limits: Some(report::Limits::new(limits.bytes_per_s, limits.flops_per_s)),
     })
 }
 
