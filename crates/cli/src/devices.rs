@@ -100,10 +100,7 @@ fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) 
         ["", "submission", "step", "memory", "products", "transfers", "copy limit", "multiply-add limit"];
     table.row(HEAD, head);
     for (device, calibration) in devices.iter().zip(calibrations) {
-        let Some(calibration) = calibration else {
-            table.row(output::DIM, [device.name(), "in software: auto does not use it"]);
-            continue;
-        };
+        let Some(calibration) = calibration else { continue };
         let (costs, limits) = (&calibration.costs, &calibration.limits);
         let per_second = |seconds: f64, unit: &str| format!("{:.1} G{unit}/s", 1e-9 / seconds);
         let cells = [
@@ -119,6 +116,10 @@ fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) 
         table.row(Style::new(), cells);
     }
     table.print();
+    for (device, _) in devices.iter().zip(calibrations).filter(|(_, c)| c.is_none()) {
+        let text = format!("{device} is imitated in software: auto does not use it");
+        anstream::println!("{}", output::paint(output::DIM, text));
+    }
     let kept = devices.iter().zip(calibrations).filter(|(_, c)| c.is_some());
     for (device, _) in kept {
         if let Some(path) = Calibration::path(device) {
