@@ -12,8 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
-use wootz::{DType, Tensor};
+use wootz::Tensor;
 use wootz_llm::chat::Message;
+use wootz_llm::estimate::CacheFormat;
 use wootz_llm::sampling::Sampling;
 use wootz_llm::tokenizer::Encoding;
 use wootz_llm::{Error, Generated, Model, Request, Session, SessionOptions};
@@ -71,17 +72,14 @@ impl PyModel {
         cache: &str,
     ) -> PyResult<PyModel> {
         let device = device_of(device)?;
+        // Python's names of the dtypes, and the model files' names of all formats.
         let cache = match cache {
-            "float16" => DType::F16,
-            "float32" => DType::F32,
-            "bfloat16" => DType::BF16,
-            other => {
-                return Err(raise(
-                    "ArgumentError",
-                    format!("a cache of {other:?} is none of float16, float32, bfloat16"),
-                ));
-            }
+            "float16" => "f16",
+            "float32" => "f32",
+            "bfloat16" => "bf16",
+            other => other,
         };
+        let cache = CacheFormat::from_name(cache).map_err(from_llm)?;
         let shown = path.display().to_string();
         if !path.is_file() {
             return Err(raise("FileError", format!("{shown}: no such file")));

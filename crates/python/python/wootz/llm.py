@@ -18,8 +18,8 @@ __all__ = ["Model", "Stream", "Tokenizer", "load"]
 def load(path_or_name, *, device=None, context=0, cache="float16"):
     """Loads a model from a GGUF file, or a known model by name, which is fetched on first use.
 
-    ``context`` is the most tokens of prompt and answer together (0: what the model was made for), ``cache`` the dtype of
-    kept keys and values.
+    ``context`` is the most tokens of prompt and answer together (0: what the model was made for), ``cache`` the format of
+    kept keys and values: ``float16``, ``float32``, ``bfloat16`` or ``q8_0``.
     """
     path = _os.fspath(path_or_name)
     if not _os.path.exists(path):
