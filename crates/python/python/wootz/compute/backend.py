@@ -99,9 +99,14 @@ class Backend:
         """An argument on this device."""
         if isinstance(value, (bool, int, float)):
             return value
-        array = value if isinstance(value, Array) else asarray(value, device="cpu")
+        return self._place(value if isinstance(value, Array) else asarray(value, device="cpu"))
+
+    def _place(self, array):
+        """An array on this device, in a dtype that the device has."""
         dtype = self._dtype(array.dtype)
-        array = array if array.dtype == dtype else array.astype(dtype)
+        if array.dtype != dtype:
+            # Converted where it is: the device may not even be able to read it.
+            array = array.astype(dtype).eval()
         return array if array.device == self.device else array.to_device(self.device)
 
     def _register(self, array):
@@ -128,12 +133,9 @@ class Backend:
 
     def copy_to_device(self, host_array):
         """A copy of a host array on the device."""
-        source = asarray(host_array, device="cpu", copy=None)
-        dtype = self._dtype(source.dtype)
-        source = source if source.dtype == dtype else source.astype(dtype)
-        if source.device == self.device:
-            return self._register(source.copy())
-        return self._register(source.to_device(self.device).eval())
+        source = asarray(host_array, device="cpu")
+        placed = self._place(source)
+        return self._register(placed.copy() if source.device == self.device else placed.eval())
 
     def copy_to_host(self, device_array):
         """A NumPy array with an array's values, which may be changed."""
