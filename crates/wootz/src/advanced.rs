@@ -97,7 +97,7 @@ impl Tensor {
     fn check_mask(&self, op: &'static str, mask: &Tensor, axis: usize) -> Result<()> {
         let covered = self.shape().get(axis..axis + mask.rank());
         if mask.dtype() != DType::Bool || covered != Some(&**mask.shape()) {
-            let expected = format!("a bool mask of the axes from {axis} on, not {}", mask.dtype());
+            let expected = format!("a bool mask of the same extents from axis {axis} on");
             return Err(Error::shape(op, &[self.shape(), mask.shape()], expected));
         }
         Ok(())

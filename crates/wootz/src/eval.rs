@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use wootz_backend::{Buffer, Executable, Run};
+use wootz_ir::flat::{Flat, FlatKey};
 use wootz_ir::graph::{Graph, Leaf, NodeRef, Trace};
 use wootz_ir::{Error, Number, Result};
 use wootz_plan::{Place, Plan};
@@ -40,7 +41,25 @@ pub struct Evaluation {
     nodes: SmallVec<[NodeRef; 4]>,
     trace: Trace,
     asked: Device,
-    ready: Option<(Device, Arc<dyn Executable>)>,
+    /// Under which the plan is to be remembered, when it is one op over values.
+    flat: Option<FlatKey>,
+    ready: Option<Ready>,
+}
+
+/// A plan on the device that runs it.
+#[derive(Clone)]
+struct Ready {
+    device: Device,
+    executable: Arc<dyn Executable>,
+    work: f64,
+}
+
+impl Ready {
+    fn new(device: Device, executable: Arc<dyn Executable>) -> Ready {
+        let plan = executable.plan();
+        let work = plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + flops(step)).sum();
+        Ready { device, executable, work }
+    }
 }
 
 impl Evaluation {
@@ -52,11 +71,24 @@ impl Evaluation {
         let Some(first) = tensors.first() else { return Ok(None) };
         check_devices(&tensors)?;
         let nodes: SmallVec<[NodeRef; 4]> = tensors.iter().map(|t| t.node.clone()).collect();
-        let trace = Trace::of(&nodes);
         let asked = first.device.clone();
-        let known = if asked.is_auto() { None } else { asked.cache().find(&trace.graph) };
-        let ready = known.map(|executable| (asked.clone(), executable));
-        Ok(Some(Evaluation { nodes, trace, asked, ready }))
+        if asked.is_auto() {
+            return Ok(Some(Evaluation { trace: Trace::of(&nodes), nodes, asked, flat: None, ready: None }));
+        }
+        let mut key = None;
+        if let [node] = &nodes[..]
+            && let Some(Flat { key: flat, leaves, constants }) = Flat::of(node)
+        {
+            if let Some(ready) = asked.cache().find_flat(&asked, &flat) {
+                let trace = Trace { leaves, constants, ..Trace::default() };
+                return Ok(Some(Evaluation { nodes, trace, asked, flat: None, ready: Some(ready) }));
+            }
+            key = Some(flat);
+        }
+        let trace = Trace::of(&nodes);
+        let known = asked.cache().find(&trace.graph);
+        let ready = known.map(|executable| Ready::new(asked.clone(), executable));
+        Ok(Some(Evaluation { nodes, trace, asked, flat: key, ready }))
     }
 
     /// Chooses the device and makes the plan, where that is not done.
@@ -65,26 +97,28 @@ impl Evaluation {
             let device = self.asked.for_graph(&self.trace)?;
             check_dtypes(&self.trace.graph, &device)?;
             let executable = device.cache().executable(&device, &self.trace.graph)?;
-            self.ready = Some((device, executable));
+            self.ready = Some(Ready::new(device, executable));
+        }
+        if let (Some(key), Some(ready)) = (self.flat.take(), &self.ready) {
+            ready.device.cache().remember_flat(key, ready);
         }
         Ok(())
     }
 
     /// The device that will run it, once that is known.
     pub fn device(&self) -> Option<&Device> {
-        self.ready.as_ref().map(|(device, _)| device)
+        self.ready.as_ref().map(|ready| &ready.device)
     }
 
     /// Bytes touched plus operations of products, once the plan is known.
     pub fn work(&self) -> Option<f64> {
-        let plan = self.ready.as_ref()?.1.plan();
-        Some(plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + flops(step)).sum())
+        self.ready.as_ref().map(|ready| ready.work)
     }
 
     /// Runs it, and gives the tensors their values.
     pub fn run(mut self) -> Result<()> {
         self.prepare()?;
-        let Some((device, executable)) = &self.ready else { return Ok(()) };
+        let Some(Ready { device, executable, .. }) = &self.ready else { return Ok(()) };
         let values = run(device, executable, &self.trace.leaves, &self.trace.constants)?;
         for (node, leaf) in self.nodes.iter().zip(values) {
             node.fulfil(leaf);
@@ -181,6 +215,8 @@ pub(crate) fn move_value(value: &Value, device: &Device) -> Result<Value> {
 #[derive(Default)]
 pub(crate) struct PlanCache {
     entries: Mutex<FxHashMap<u64, Vec<Arc<Entry>>>>,
+    /// Plans of one op over values, which are found without a graph.
+    flat: Mutex<FxHashMap<FlatKey, (Arc<dyn Executable>, f64)>>,
 }
 
 struct Entry {
@@ -203,6 +239,19 @@ impl PlanCache {
     /// The plan of a graph, if it has been made ready to run.
     pub fn find(&self, graph: &Graph) -> Option<Arc<dyn Executable>> {
         self.find_by(key_of(graph), graph)?.executable.get().cloned()
+    }
+
+    fn find_flat(&self, device: &Device, key: &FlatKey) -> Option<Ready> {
+        let (executable, work) = self.flat.lock().get(key)?.clone();
+        Some(Ready { device: device.clone(), executable, work })
+    }
+
+    fn remember_flat(&self, key: FlatKey, ready: &Ready) {
+        let mut flat = self.flat.lock();
+        if flat.len() >= MAX_PLANS {
+            flat.clear();
+        }
+        flat.insert(key, (ready.executable.clone(), ready.work));
     }
 
     /// The plan of a graph, made ready to run.
@@ -240,6 +289,7 @@ impl PlanCache {
     }
 
     pub fn clear(&self) {
+        self.flat.lock().clear();
         self.entries.lock().clear();
     }
 }

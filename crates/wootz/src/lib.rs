@@ -41,6 +41,9 @@ mod random;
 mod reductions;
 mod tensor;
 
+/// Metal itself: devices, buffers and kernels without tensors, and the options of the software device.
+pub use wootz_metal as metal;
+
 pub use advanced::Selector;
 pub use calibrate::{Calibration, Limits};
 pub use compile::{Compiled, compile};
