@@ -173,9 +173,12 @@ except KeyboardInterrupt:
     assert done.stdout.startswith("interrupted") and "[2.0, 2.0, 2.0]" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_panic_becomes_an_exception():
-    error = wootz.errors.InternalError("x")
-    assert isinstance(error, wootz.Error) and isinstance(error, RuntimeError)
+@pytest.mark.parametrize("interruptibly", [False, True])
+def test_a_panic_is_an_exception_and_the_process_lives_on(interruptibly, capfd):
+    with pytest.raises(wootz.InternalError, match="on purpose") as caught:
+        wootz._native._panic("on purpose", interruptibly)
+    assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, wootz.Error)
+    assert (wootz.ones(2) + 1).tolist() == [2.0, 2.0]
 
 
 def test_devices():
