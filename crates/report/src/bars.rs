@@ -1,7 +1,7 @@
 //! Bars: how fast each contender is beside a device of Wootz, case by case. Longer is faster.
 
 use crate::run::{Case, Run};
-use crate::svg::Svg;
+use crate::svg::{COLOURS_OF_SERIES, Svg};
 use crate::text::{seconds, times};
 
 const WIDTH: f64 = 960.0;
@@ -45,7 +45,10 @@ fn legend(svg: &mut Svg, device: &str, peers: &[&str]) {
     let mut x = 20.0;
     let ours = format!("wootz ({device})");
     for (i, name) in std::iter::once(ours.as_str()).chain(peers.iter().copied()).enumerate() {
-        svg.raw(&format!(r#"<rect class="f{}" x="{x:.1}" y="36" width="10" height="10" rx="2"/>"#, i % 8));
+        svg.raw(&format!(
+            r#"<rect class="f{}" x="{x:.1}" y="36" width="10" height="10" rx="2"/>"#,
+            i % COLOURS_OF_SERIES
+        ));
         svg.text("value", (x + 15.0, 45.0), "start", name);
         x += 36.0 + crate::svg::width_of(name, 11.0);
     }
@@ -66,7 +69,7 @@ fn group(svg: &mut Svg, case: &Case, device: &str, peers: &[&str], top: f64, x: 
         let y = top + row as f64 * (BAR + GAP);
         let width = (x(*speed) - LEFT).max(1.5);
         let tip = format!("{}: {name} {}", case.name, seconds(*time));
-        svg.bar(&format!("f{}", colour % 8), (LEFT, y), (width, BAR), &tip);
+        svg.bar(&format!("f{}", colour % COLOURS_OF_SERIES), (LEFT, y), (width, BAR), &tip);
         let class = if row == 0 { "value ours" } else { "value" };
         let value = if row == 0 { seconds(*time) } else { times(*speed) };
         svg.text(class, (LEFT + width + 6.0, y + BAR - 0.5), "start", &value);

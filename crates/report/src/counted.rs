@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The counts of one kernel on one problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
+    /// Whose kernel it is; ours where nobody is named.
+    #[serde(default = "ours")]
+    pub project: String,
     /// The kernel.
     pub kernel: String,
     /// What it was run on, for people.
@@ -27,6 +30,10 @@ pub struct Counted {
     pub simd_ops: u64,
     /// Bytes of threadgroup memory of a group.
     pub threadgroup_bytes: u64,
+}
+
+fn ours() -> String {
+    "wootz".into()
 }
 
 /// A chip's limits, by its maker's figures.
@@ -86,6 +93,7 @@ mod tests {
     fn counts_fall_under_a_chip() {
         let chip = Chip { name: "c".into(), limits: Limits { bytes_per_s: 1e9, flops_per_s: 1e12 } };
         let mut counted = Counted {
+            project: ours(),
             kernel: "copy".into(),
             problem: "1 GB".into(),
             dtype: "f32".into(),

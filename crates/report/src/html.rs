@@ -96,7 +96,7 @@ fn metal(body: &mut String, counted: &[Counted], chips: &[Chip]) {
     body.push_str(
         "<h2>Metal kernels: counted, not timed</h2>\n<p>SoftMetal ran these kernels and counted every byte and operation. \
          A chip's bandwidth and arithmetic rate then say how long it needs at least. Nobody ran them on that chip: \
-         this is arithmetic, no measurement.</p>\n<div class=\"tools\">\n",
+         this is arithmetic, no measurement. Bytes are counted before any cache.</p>\n<div class=\"tools\">\n",
     );
     for (i, chip) in chips.iter().enumerate() {
         let _ = writeln!(
@@ -124,12 +124,13 @@ fn metal(body: &mut String, counted: &[Counted], chips: &[Chip]) {
 fn predicted(counted: &Counted, chip: &Chip) -> Point {
     let p = counted.on(chip);
     Point {
-        label: format!("{} {}", counted.kernel, counted.problem),
-        family: counted.kernel.split('_').next().unwrap_or_default().into(),
+        label: counted.problem.clone(),
+        family: counted.project.clone(),
         intensity: p.intensity,
         flops_per_s: p.flops_per_s,
         tip: format!(
-            "{} {}: at least {} on {}",
+            "{} {} on {}: at least {} on {}",
+            counted.project,
             counted.kernel,
             counted.problem,
             seconds(p.least_s),

@@ -121,7 +121,7 @@ fn device_cells(out: &mut String, case: &Case, device: &str) {
 /// Counted kernels under one chip.
 pub(crate) fn counted_table(counted: &[Counted], chip: &Chip) -> String {
     let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
-    for name in ["kernel", "problem", "dtype"] {
+    for name in ["problem", "dtype", "kernel"] {
         heading(&mut out, "text", name);
     }
     for name in
@@ -134,10 +134,11 @@ pub(crate) fn counted_table(counted: &[Counted], chip: &Chip) -> String {
         let p = c.on(chip);
         let _ = write!(
             out,
-            "<tr><td>{}</td><td class=\"text\">{}</td><td class=\"text dim\">{}</td>",
-            escape(&c.kernel),
+            "<tr><td>{}</td><td class=\"text dim\">{}</td><td class=\"text\">{} <span class=\"pm\">{}</span></td>",
             escape(&c.problem),
-            escape(&c.dtype)
+            escape(&c.dtype),
+            escape(&c.project),
+            escape(&c.kernel)
         );
         for n in [c.reads, c.writes] {
             cell(&mut out, "", Some(n as f64), &bytes(n as f64));

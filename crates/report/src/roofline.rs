@@ -1,7 +1,7 @@
 //! Rooflines: operations per second over operations per byte, both logarithmic, under a device's two limits.
 
 use crate::run::{Contender, Kind, Limits, Run};
-use crate::svg::{Svg, width_of};
+use crate::svg::{COLOURS_OF_SERIES, Svg, width_of};
 use crate::text::{percent, rate, seconds, three};
 
 /// One kernel under the roof.
@@ -36,15 +36,13 @@ struct Axes {
 impl Axes {
     fn around(points: &[Point], limits: &Limits) -> Axes {
         let ridge = limits.flops_per_s / limits.bytes_per_s;
-        let range = |values: Vec<f64>| {
-            let low = values.iter().copied().fold(f64::INFINITY, f64::min).log10();
-            let high = values.iter().copied().fold(0.0, f64::max).log10();
-            ((low - 0.15).floor(), (high + 0.15).ceil())
-        };
-        let x = points.iter().map(|p| p.intensity).chain([ridge, ridge * 10.0]).collect();
-        let y = points.iter().map(|p| p.flops_per_s).chain([limits.flops_per_s]).collect();
-        let (y_low, y_high) = range(y);
-        Axes { x: range(x), y: (y_low, y_high.min(limits.flops_per_s.log10() + 0.35)) }
+        let left = points.iter().map(|p| p.intensity).fold(ridge, f64::min);
+        let right = points.iter().map(|p| p.intensity).fold(ridge * 10.0, f64::max);
+        let x = ((left.log10() - 0.15).floor(), (right.log10() + 0.15).ceil());
+        let lowest = points.iter().map(|p| p.flops_per_s).fold(limits.flops_per_s, f64::min);
+        let highest = points.iter().map(|p| p.flops_per_s).fold(limits.flops_per_s, f64::max);
+        let y = (lowest.log10() - 0.45, highest.log10() + 0.35);
+        Axes { x, y }
     }
 
     fn at(&self, x: f64, y: f64) -> (f64, f64) {
@@ -92,7 +90,7 @@ pub(crate) fn draw(title: &str, limits: &Limits, points: &[Point]) -> String {
     }
     for point in points {
         let at = axes.at(point.intensity, point.flops_per_s);
-        let class = families.iter().position(|f| *f == point.family).unwrap_or(0) % 8;
+        let class = families.iter().position(|f| *f == point.family).unwrap_or(0) % COLOURS_OF_SERIES;
         svg.dot(&format!("f{class}"), at, &point.tip);
         label(&mut svg, &mut placed, at, &point.label);
     }
@@ -113,7 +111,7 @@ fn families(points: &[Point]) -> Vec<&str> {
 fn legend(svg: &mut Svg, families: &[&str]) {
     let mut x = LEFT + 5.0;
     for (i, family) in families.iter().enumerate() {
-        svg.raw(&format!(r#"<circle class="f{}" cx="{x:.1}" cy="40" r="4"/>"#, i % 8));
+        svg.raw(&format!(r#"<circle class="f{}" cx="{x:.1}" cy="40" r="4"/>"#, i % COLOURS_OF_SERIES));
         svg.text("value", (x + 9.0, 44.0), "start", family);
         x += 27.0 + width_of(family, SIZE);
     }

@@ -80,7 +80,17 @@ pub struct Limits {
     pub flops_per_s: f64,
 }
 
+/// Nine significant digits: more than a clock has, and few enough to pass through JSON unchanged.
+fn rounded(x: f64) -> f64 {
+    format!("{x:.8e}").parse().unwrap_or(x)
+}
+
 impl Limits {
+    /// Limits of a device.
+    pub fn new(bytes_per_s: f64, flops_per_s: f64) -> Limits {
+        Limits { bytes_per_s: rounded(bytes_per_s), flops_per_s: rounded(flops_per_s) }
+    }
+
     /// Seconds that work takes at least.
     pub fn least_seconds(&self, bytes: f64, flops: f64) -> f64 {
         (bytes / self.bytes_per_s).max(flops / self.flops_per_s)
@@ -172,7 +182,12 @@ impl Times {
         let best_s = *sorted.first()?;
         let median_s = at(0.5);
         let spread = if median_s > 0.0 { (at(0.75) - at(0.25)) / 2.0 / median_s } else { 0.0 };
-        Some(Times { best_s, median_s, spread, repeats: sorted.len() })
+        Some(Times {
+            best_s: rounded(best_s),
+            median_s: rounded(median_s),
+            spread: rounded(spread),
+            repeats: sorted.len(),
+        })
     }
 }
 
@@ -253,7 +268,7 @@ impl Case {
     /// The fraction of a device's limit that a time reaches.
     pub fn of_limit(&self, limits: &Limits, seconds: f64) -> Option<f64> {
         let least = limits.least_seconds(self.bytes, self.flops);
-        (least > 0.0 && seconds > 0.0).then(|| least / seconds)
+        (least > 0.0 && seconds > 0.0).then(|| rounded(least / seconds))
     }
 }
 
@@ -265,8 +280,17 @@ mod tests {
     fn times_are_summed_up() {
         let times = Times::of(&[4.0, 1.0, 2.0, 3.0, 10.0]).unwrap();
         assert_eq!((times.best_s, times.median_s, times.repeats), (1.0, 3.0, 5));
-        assert!((times.spread - (4.0 - 2.0) / 2.0 / 3.0).abs() < 1e-12);
+        assert!((times.spread - (4.0 - 2.0) / 2.0 / 3.0).abs() < 1e-8);
         assert_eq!(Times::of(&[]), None);
+    }
+
+    #[test]
+    fn figures_pass_through_json_unchanged() {
+        for i in 1..5000 {
+            let limits = Limits::new(1e11 / f64::from(i).sqrt(), 1e-9 * f64::from(i).ln_1p());
+            let text = serde_json::to_string(&limits).unwrap();
+            assert_eq!(serde_json::from_str::<Limits>(&text).unwrap(), limits, "{text}");
+        }
     }
 
     #[test]

@@ -7,6 +7,9 @@ use std::fmt::Write;
 /// Colours of pictures and pages, light and dark.
 pub(crate) const COLOURS: &str = include_str!("colours.css");
 
+/// How many colours there are for series; more start over.
+pub(crate) const COLOURS_OF_SERIES: usize = 10;
+
 /// A picture under construction. Colours come from classes, so that one picture serves light and dark.
 pub(crate) struct Svg {
     body: String,

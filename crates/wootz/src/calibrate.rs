@@ -52,7 +52,11 @@ impl Calibration {
 
     /// Measures now.
     pub fn measure(device: &Device) -> Result<Calibration> {
-        Ok(Calibration { costs: CostModel::measure(device)?, limits: Limits::measure(device)? })
+        let costs = CostModel::measure(device)?;
+        let mut limits = Limits::measure(device)?;
+        // Nothing beats a limit: without optimisation the probe may be slower than a tuned product.
+        limits.flops_per_s = limits.flops_per_s.max(1.0 / costs.flop);
+        Ok(Calibration { costs, limits })
     }
 
     /// The calibration on disk, if there is one that can be read.

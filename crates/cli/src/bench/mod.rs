@@ -101,15 +101,15 @@ fn measure(args: &Args) -> Fallible<Run> {
     let (cases, mut skipped) = selected(args)?;
     let (peers, absent) = peer::start(&args.peers, &args.peer)?;
     skipped.extend(absent);
-    for skip in &skipped {
-        anstream::eprintln!("{} {}: {}", paint(KNOWN, "skipped"), skip.name, skip.reason);
-    }
+    tell(&skipped);
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 1.0 });
     if !(seconds >= 0.0 && seconds <= 3600.0) {
         return Err(format!("--seconds {seconds}: from 0 to 3600 makes sense").into());
     }
     let runner = Runner { devices, peers, seconds, turns: if args.quick { 3 } else { 5 } };
-    let (contenders, cases, complete) = runner.measure(&cases)?;
+    let runner::Finished { contenders, skipped: failed, cases, complete } = runner.measure(&cases)?;
+    tell(&failed);
+    skipped.extend(failed);
     if !complete {
         let text = format!("interrupted after {} cases: these results are partial", cases.len());
         anstream::eprintln!("{}", paint(KNOWN, text));
@@ -126,6 +126,13 @@ fn measure(args: &Args) -> Fallible<Run> {
         skipped,
         cases,
     })
+}
+
+/// Says what does not take part, and why.
+fn tell(skipped: &[Skipped]) {
+    for skip in skipped {
+        anstream::eprintln!("{} {}: {}", paint(KNOWN, "skipped"), skip.name, skip.reason);
+    }
 }
 
 /// The devices named, or all that are hardware. What `auto` stands for is measured device by device.

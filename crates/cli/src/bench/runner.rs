@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use wootz::{Calibration, Device, DeviceKind};
 use wootz_report as report;
-use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Times};
+use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Skipped, Times};
 
 /// What a turn should last at least, so that the clock does not matter.
 const TURN: f64 = 1e-3;
@@ -40,15 +40,33 @@ enum Who<'a> {
     Peer(&'a mut Peer),
 }
 
+/// What came of a run.
+pub struct Finished {
+    pub contenders: Vec<Contender>,
+    /// Devices that could not be measured at all.
+    pub skipped: Vec<Skipped>,
+    pub cases: Vec<report::Case>,
+    /// Whether every case was measured.
+    pub complete: bool,
+}
+
 impl Runner {
-    /// Measures the cases: the contenders, the results, and whether all of it was done.
-    pub fn measure(mut self, cases: &[Case]) -> Fallible<(Vec<Contender>, Vec<report::Case>, bool)> {
+    /// Measures the cases.
+    pub fn measure(mut self, cases: &[Case]) -> Fallible<Finished> {
         let stop = watch_for_interrupt()?;
         let bar = progress(cases.len());
-        let mut contenders = Vec::new();
-        for device in &self.devices {
+        let (mut contenders, mut skipped) = (Vec::new(), Vec::new());
+        self.devices.retain(|device| {
             bar.set_message(format!("limits of {device}"));
-            contenders.push(contender(device)?);
+            match contender(device) {
+                Ok(contender) => contenders.push(contender),
+                Err(error) => skipped.push(Skipped { name: device.name().into(), reason: error.to_string() }),
+            }
+            contenders.last().is_some_and(|c| c.name == device.name())
+        });
+        if contenders.is_empty() {
+            let reasons: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.name, s.reason)).collect();
+            return Err(format!("no device could be measured ({})", reasons.join("; ")).into());
         }
         for peer in &self.peers {
             let description = peer.version.clone();
@@ -73,7 +91,7 @@ impl Runner {
         }
         bar.finish_and_clear();
         let complete = !stop.load(Ordering::Relaxed);
-        Ok((contenders, results, complete))
+        Ok(Finished { contenders, skipped, cases: results, complete })
     }
 
     /// Measures one case; none if it was interrupted.
@@ -228,7 +246,7 @@ fn contender(device: &Device) -> Fallible<Contender> {
         name: info.name.clone(),
         kind: if info.kind == DeviceKind::Software { Kind::Software } else { Kind::Device },
         description: info.description.clone(),
-        limits: Some(report::Limits { bytes_per_s: limits.bytes_per_s, flops_per_s: limits.flops_per_s }),
+        limits: Some(report::Limits::new(limits.bytes_per_s, limits.flops_per_s)),
     })
 }
 

@@ -44,7 +44,8 @@ pub fn find_models(asked: &[String]) -> Fallible<Vec<ModelFile>> {
     if !asked.is_empty() {
         return asked.iter().map(|name| ModelFile::open(crate::models::find(name)?)).collect();
     }
-    let folder = pull::cache_folder()?;
+    // Without a home there is no cache, and nothing was pulled.
+    let Ok(folder) = pull::cache_folder() else { return Ok(vec![]) };
     let pulled = pull::KNOWN.iter().map(|known| folder.join(known.file)).filter(|path| path.exists());
     pulled.map(ModelFile::open).collect()
 }
