@@ -42,6 +42,16 @@ def test_a_compiled_function_sees_new_values_each_time():
     assert shifted(wootz.ones(2)).tolist() == [2.0, 3.0]
 
 
+def test_a_compiled_function_follows_its_arguments_to_other_devices():
+    other = [device for device in wootz.devices() if device != wootz.default_device()]
+    if not other:
+        pytest.skip("there is one device")
+    double = wootz.compile(lambda x: x * 2)
+    for device in [wootz.default_device(), other[0], wootz.default_device()]:
+        result = double(wootz.asarray([1.0, 2.0], device=device))
+        assert result.tolist() == [2.0, 4.0] and result.device == device
+
+
 def test_exceptions_of_traced_functions_come_out_as_they_are():
     class Mine(Exception):
         pass

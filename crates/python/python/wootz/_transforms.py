@@ -4,7 +4,7 @@ import functools as _functools
 
 from . import _native
 from ._native import Array, asarray, default_device
-from .errors import ConversionError
+from .errors import ConversionError, DeviceMismatchError
 
 __all__ = ["compile", "eval", "explain"]
 
@@ -109,6 +109,8 @@ class Compiled:
         self._function = function
         self._device = device
         self._programs = {}
+        #: Programs of calls with arrays alone, by their number: the common case, which needs no look at structures.
+        self._plain = {}
         _functools.update_wrapper(self, function)
 
     def _program(self, args, kwargs):
@@ -128,7 +130,15 @@ class Compiled:
         return program, leaves
 
     def __call__(self, *args, **kwargs):
+        plain = not kwargs and all([type(arg) is Array for arg in args])
+        if plain and len(args) in self._plain:
+            try:
+                return self._plain[len(args)](args)
+            except DeviceMismatchError:
+                pass  # arrays of another device than before; they have a program of their own
         program, leaves = self._program(args, kwargs)
+        if plain:
+            self._plain[len(args)] = program
         return program(leaves)
 
     def explain(self, *args, **kwargs):
