@@ -76,3 +76,10 @@ fn text_and_picture_name_the_kernel() {
     );
     assert!(svg(m2, &out.profiles).contains(">k</text>"));
 }
+
+#[test]
+fn constants_are_counted_apart() {
+    let src = "kernel void k(device const float *x, constant uint &n, device float *y, uint i [[thread_position_in_grid]]) { if (i < n) y[i] = x[i]; }";
+    let (c, _) = counted(src, 32, 32, &[zeros::<f32>(32), inline(32u32), zeros::<f32>(32)]);
+    assert_eq!((c.device_bytes_read, c.constant_bytes_read, c.memory_instructions), (128, 128, 2));
+}

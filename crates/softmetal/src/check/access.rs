@@ -254,10 +254,13 @@ impl GroupCheck {
         let offset = a.address - b.range.start;
         let d = self.dispatch.clone();
         let c = &mut self.counters;
-        *(if a.kind & WRITES != 0 { &mut c.device_bytes_written } else { &mut c.device_bytes_read }) +=
-            a.size as u64;
+        *(match (a.kind & WRITES != 0, b.range.constant) {
+            (true, _) => &mut c.device_bytes_written,
+            (false, true) => &mut c.constant_bytes_read,
+            (false, false) => &mut c.device_bytes_read,
+        }) += a.size as u64;
         c.atomics += u64::from(a.kind & ATOMIC != 0);
-        if d.profiling {
+        if d.profiling && !b.range.constant {
             self.transactions.note((a.lane.simd, a.lane.lane), a.pc, a.address, a.size);
         }
         if !d.checking {

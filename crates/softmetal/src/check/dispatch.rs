@@ -29,6 +29,8 @@ pub struct BoundRange {
     pub owned: bool,
     /// Whether the kernel may write it.
     pub writable: bool,
+    /// Whether the kernel sees it in the constant address space.
+    pub constant: bool,
 }
 
 /// A bound argument with its cells.

@@ -248,6 +248,7 @@ fn bound_ranges(d: &Dispatch, keep: &[Buffer]) -> Vec<BoundRange> {
             length,
             owned,
             writable: a.binding.access == Access::ReadWrite,
+            constant: a.binding.kind == BindingKind::Constant,
         });
     }
     out

@@ -10,8 +10,10 @@ pub struct Counters {
     pub threadgroups: u64,
     /// Threads that ran.
     pub threads: u64,
-    /// Bytes loaded from buffers.
+    /// Bytes loaded from buffers in the device address space.
     pub device_bytes_read: u64,
+    /// Bytes loaded from arguments in the constant address space, which GPUs keep close by; not in the roofline.
+    pub constant_bytes_read: u64,
     /// Bytes stored to buffers.
     pub device_bytes_written: u64,
     /// Bytes loaded from threadgroup memory.
@@ -48,6 +50,7 @@ impl Counters {
         self.threadgroups += o.threadgroups;
         self.threads += o.threads;
         self.device_bytes_read += o.device_bytes_read;
+        self.constant_bytes_read += o.constant_bytes_read;
         self.device_bytes_written += o.device_bytes_written;
         self.threadgroup_bytes_read += o.threadgroup_bytes_read;
         self.threadgroup_bytes_written += o.threadgroup_bytes_written;
