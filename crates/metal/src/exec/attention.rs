@@ -85,8 +85,7 @@ fn decode_memory(p: &Problem, rows: usize, simds: usize) -> usize {
 fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     let simds = [4, 2].into_iter().find(|&n| decode_memory(p, rows, n) <= MODEST_MEMORY).unwrap_or(1);
     let splits = (ENOUGH_GROUPS / (p.b * p.g)).min(p.s / KEYS_OF_SPLIT).max(1);
-    let mut launch =
-        common(p, splits, loads, "attention_decode").define("ROWS", rows).define("SIMDS", simds);
+    let mut launch = common(p, splits, loads, "attention_decode").define("ROWS", rows).define("SIMDS", simds);
     launch.groups = [1, (p.b * p.g) as u32, splits as u32];
     launch.threads = [32 * simds as u32, 1, 1];
     if splits == 1 {
@@ -95,9 +94,11 @@ fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     let mut launch = launch.define("SPLIT", 1);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     let out_rows = p.b * p.h * p.t;
-    let mut combine = Launch::new("attention_combine", "attention_combine")
-        .define("V_WIDTH", p.e)
-        .over(out_rows * p.e, 256, 1 << 16);
+    let mut combine = Launch::new("attention_combine", "attention_combine").define("V_WIDTH", p.e).over(
+        out_rows * p.e,
+        256,
+        1 << 16,
+    );
     combine.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
     combine.dims = launch.dims.clone();
     combine.barrier = true;

@@ -97,8 +97,10 @@ pub fn configure(p: &Problem, facts: &Facts) -> Config {
         if may_split { wanted.min(p.k / least).max(1) } else { 1 }
     };
     let float = p.dtypes.0.is_float();
-    if float && p.m.min(p.n) <= MOST_VECTORS {
-        let swapped = p.n < p.m;
+    // Bytes of weights are always the matrix, never the vectors.
+    let few = if p.weights.is_some() { p.m } else { p.m.min(p.n) };
+    if float && few <= MOST_VECTORS {
+        let swapped = p.weights.is_none() && p.n < p.m;
         let (rows, matrix) = if swapped { (p.m, p.a) } else { (p.n, p.b) };
         let lanes_along_rows = matrix.outer == 1 && matrix.k != 1 && rows >= 4;
         let splits = if lanes_along_rows { splits(p.batch * rows.div_ceil(64), 256) } else { 1 };
@@ -139,8 +141,7 @@ fn dims(p: &Problem, k_of_split: usize) -> Vec<u64> {
 
 fn gemv(p: &Problem, config: Config, facts: &Facts) -> Launches {
     let Config::Gemv { swapped, lanes_along_rows, splits } = config else { unreachable!("chosen by caller") };
-    let (vectors, rows, x, matrix) =
-        if swapped { (p.n, p.m, p.b, p.a) } else { (p.m, p.n, p.a, p.b) };
+    let (vectors, rows, x, matrix) = if swapped { (p.n, p.m, p.b, p.a) } else { (p.m, p.n, p.a, p.b) };
     let rows_each = if vectors <= 4 { 4 } else { 2 };
     let simds = 2;
     let per_group = simds * if lanes_along_rows { 32 } else { rows_each };

@@ -18,7 +18,7 @@ pub struct Launch {
     pub family: &'static str,
     /// The kernel's name in it.
     pub kernel: &'static str,
-    /// Macros put in front of everything: name and value.
+    /// Macros put behind the prelude: name and value.
     pub defines: Vec<(&'static str, String)>,
     /// Function constants by index.
     pub constants: Vec<(u32, Constant)>,
@@ -105,7 +105,9 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
         | Kernel::Gather { .. }
         | Kernel::Scatter { .. }
         | Kernel::WriteAt { .. }
-        | Kernel::QuantGather { .. } => refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu"),
+        | Kernel::QuantGather { .. } => {
+            refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu")
+        }
     }
 }
 

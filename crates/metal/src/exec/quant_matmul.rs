@@ -124,7 +124,10 @@ fn float_problem(x: &Layout, n: usize, format: BlockFormat, weights: Weights) ->
         n,
         k,
         axes,
-        a: Strides { outer: if lead == 0 { 0 } else { x.strides[lead - 1] as i64 }, k: x.strides[lead] as i64 },
+        a: Strides {
+            outer: if lead == 0 { 0 } else { x.strides[lead - 1] as i64 },
+            k: x.strides[lead] as i64,
+        },
         b: Strides { outer: k as i64, k: 1 },
         dtypes: (DType::F32, dtype),
         weights: Some(weights),

@@ -1,0 +1,10 @@
+//! Products, attention and WKV-7 on SoftMetal: against the reference evaluator, under the checker, on both kinds of GPU, and what they
+//! cost, from the profiler's counters.
+
+mod attention;
+mod cases;
+mod cost;
+mod large;
+mod matmul;
+mod quant;
+mod rig;
