@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::pool::MemoryStats;
 use std::any::Any;
 use std::sync::Arc;
-use wootz_ir::{DType, Number, Result};
+use wootz_ir::{CustomKernel, DType, Number, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// What kind of thing a device is.
@@ -117,6 +117,9 @@ pub trait Backend: Send + Sync {
 
     /// Why the device cannot work with a dtype, if so.
     fn refuses(&self, dtype: DType) -> Option<&'static str>;
+
+    /// Whether it finds an implementation for itself in a user's kernel.
+    fn runs_custom(&self, kernel: &CustomKernel) -> bool;
 
     /// Memory with unspecified content.
     fn allocate(&self, bytes: usize) -> Result<Buffer>;

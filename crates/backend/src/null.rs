@@ -4,7 +4,7 @@ use crate::buffer::{Buffer, DeviceMemory};
 use crate::contract::{Backend, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, Run};
 use crate::pool::MemoryStats;
 use std::sync::Arc;
-use wootz_ir::{DType, Error, Result};
+use wootz_ir::{CustomKernel, DType, Error, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// Accepts every plan; runs end in an error that says so.
@@ -58,6 +58,10 @@ impl Backend for NullBackend {
 
     fn refuses(&self, _: DType) -> Option<&'static str> {
         None
+    }
+
+    fn runs_custom(&self, _: &CustomKernel) -> bool {
+        false
     }
 
     fn allocate(&self, bytes: usize) -> Result<Buffer> {

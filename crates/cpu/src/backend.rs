@@ -10,7 +10,7 @@ use wootz_backend::{
     Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
     Run,
 };
-use wootz_ir::{DType, Error, Result};
+use wootz_ir::{CustomKernel, DType, Error, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// The host's cores, with all of its memory.
@@ -88,6 +88,10 @@ impl Backend for CpuBackend {
         None
     }
 
+    fn runs_custom(&self, kernel: &CustomKernel) -> bool {
+        kernel.host().is_some()
+    }
+
     fn allocate(&self, bytes: usize) -> Result<Buffer> {
         Ok(Buffer::new(self.reserve(bytes, "")?))
     }
@@ -117,7 +121,7 @@ impl Backend for CpuBackend {
     }
 
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
-        Ok(Arc::new(CpuExecutable::new(plan)))
+        Ok(Arc::new(CpuExecutable::new(plan)?))
     }
 
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {

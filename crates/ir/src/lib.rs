@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod build;
+pub mod custom;
 pub mod dtype;
 pub mod elementwise;
 pub mod error;
@@ -19,6 +20,7 @@ pub mod reference;
 pub mod scalar;
 pub mod shape;
 
+pub use custom::CustomKernel;
 pub use dtype::{DType, Kind, Number, ScalarType};
 pub use elementwise::ElementwiseOp;
 pub use error::{Error, Fault, Result};

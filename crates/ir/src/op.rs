@@ -1,8 +1,10 @@
 //! The ops of the lazy graph.
 
+use crate::custom::CustomKernel;
 use crate::elementwise::ElementwiseOp;
 use crate::layout::{Layout, Span, View};
 use smallvec::SmallVec;
+use std::sync::Arc;
 use wootz_blocks::BlockFormat;
 
 /// A float that is part of an op's structure, compared by its bits.
@@ -247,6 +249,8 @@ pub enum Op {
     /// RWKV-7's recurrence over r, w, k, v, a, b `[t, h, d]` and a state `[h, d, d]`; the result is the outputs and then
     /// the new state, flat.
     Wkv7,
+    /// A user's own kernel over row-major operands.
+    Custom(Arc<CustomKernel>),
 }
 
 impl Op {
@@ -282,6 +286,7 @@ impl Op {
             Op::QuantMatmul { .. } => "quant_matmul",
             Op::QuantGather { .. } => "quant_gather",
             Op::Wkv7 => "wkv7",
+            Op::Custom(_) => "custom",
         }
     }
 }

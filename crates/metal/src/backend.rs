@@ -12,15 +12,19 @@ use wootz_backend::{
     Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
     Run,
 };
-use wootz_ir::{DType, Error, Result};
+use wootz_ir::custom::Language;
+use wootz_ir::{CustomKernel, DType, Error, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// A Metal device: an Apple GPU, or SoftMetal. It is opened at its first use, so that making one costs nothing.
 pub struct MetalBackend {
     info: DeviceInfo,
-    options: SoftOptions,
+    open: Opener,
     ready: OnceLock<std::result::Result<Arc<Ready>, DriverError>>,
 }
+
+/// Opens the driver's device.
+type Opener = Box<dyn Fn() -> std::result::Result<Arc<dyn Device>, DriverError> + Send + Sync>;
 
 /// An opened device with its pool and its pipelines.
 pub(crate) struct Ready {
@@ -28,6 +32,8 @@ pub(crate) struct Ready {
     pub device: Arc<dyn Device>,
     pub pipelines: Pipelines,
     pool: Arc<Pool<Memory>>,
+    /// Memory that the host never sees.
+    private: Arc<Pool<Memory>>,
     limit: usize,
     last: Mutex<Finished>,
 }
@@ -53,7 +59,42 @@ impl MetalBackend {
             memory_limit: SOFT_MEMORY,
             buffer_limit: SOFT_MEMORY,
         };
-        MetalBackend { info, options, ready: OnceLock::new() }
+        let open: Opener = Box::new(move || Ok(Arc::new(SoftDevice::new(&options)?)));
+        MetalBackend { info, open, ready: OnceLock::new() }
+    }
+
+    /// The system's GPU on Apple's systems, where there is one.
+    #[cfg(target_vendor = "apple")]
+    pub fn apple() -> Option<MetalBackend> {
+        let device: Arc<dyn Device> = Arc::new(crate::driver::apple::AppleDevice::new().ok()?);
+        let facts = device.facts().clone();
+        let kind = if facts.unified { DeviceKind::IntegratedGpu } else { DeviceKind::DiscreteGpu };
+        let info = DeviceInfo {
+            name: "metal".into(),
+            description: facts.name.clone(),
+            kind,
+            facts: vec![
+                ("driver".into(), "apple".into()),
+                ("family".into(), facts.family.clone()),
+                ("lanes".into(), facts.simd_width.to_string()),
+            ],
+            memory_limit: facts.working_set,
+            buffer_limit: facts.max_buffer,
+        };
+        let open: Opener = Box::new(move || Ok(device.clone()));
+        Some(MetalBackend { info, open, ready: OnceLock::new() })
+    }
+
+    /// The devices of this machine: on Apple's systems the GPU as `metal` and the software device as `softmetal`, elsewhere the software
+    /// device as `metal`.
+    pub fn all() -> Vec<MetalBackend> {
+        #[cfg(target_vendor = "apple")]
+        if let Some(apple) = MetalBackend::apple() {
+            let mut soft = MetalBackend::soft(SoftOptions::default());
+            soft.info.name = "softmetal".into();
+            return vec![apple, soft];
+        }
+        vec![MetalBackend::soft(SoftOptions::default())]
     }
 
     /// The software device, allowed this many bytes.
@@ -66,7 +107,7 @@ impl MetalBackend {
     /// The opened device.
     pub(crate) fn ready(&self) -> Result<&Arc<Ready>> {
         let open = || {
-            let device: Arc<dyn Device> = Arc::new(SoftDevice::new(&self.options)?);
+            let device = (self.open)()?;
             let limit = self.info.memory_limit;
             let limits = PoolLimits { live: limit, cached: limit / 4, blocks: 512 };
             Ok(Arc::new(Ready {
@@ -74,6 +115,7 @@ impl MetalBackend {
                 device,
                 pipelines: Pipelines::default(),
                 pool: Arc::new(Pool::new(limits)),
+                private: Arc::new(Pool::new(limits)),
                 limit,
                 last: Mutex::default(),
             }))
@@ -110,21 +152,52 @@ impl Ready {
 
     /// Whether a buffer belongs to this device.
     pub fn owns(&self, memory: &MetalMemory) -> bool {
-        Arc::ptr_eq(memory.pool(), &self.pool)
+        Arc::ptr_eq(memory.pool(), &self.pool) || Arc::ptr_eq(memory.pool(), &self.private)
     }
 
-    /// Memory from the pool, with unspecified content.
+    /// Memory that the host sees, with unspecified content.
     pub fn reserve(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
-        let make = |size: usize| self.device.buffer(size, Storage::Shared).ok();
+        self.take(bytes, op, Storage::Shared)
+    }
+
+    /// Memory for the device alone, with unspecified content.
+    pub fn reserve_private(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
+        self.take(bytes, op, Storage::Private)
+    }
+
+    fn take(&self, bytes: usize, op: &str, storage: Storage) -> Result<MetalMemory> {
+        let (pool, other) = match storage {
+            Storage::Shared => (&self.pool, &self.private),
+            Storage::Private => (&self.private, &self.pool),
+        };
+        let make = |size: usize| self.device.buffer(size, storage).ok();
         let out_of_memory = || Error::OutOfMemory {
             device: self.name.clone(),
             op: op.into(),
             requested: bytes as u128,
-            live: self.pool.stats().live,
+            live: self.stats().live,
             limit: self.limit,
         };
-        let (memory, size) = self.pool.take(bytes, make).ok_or_else(out_of_memory)?;
-        Ok(MetalMemory::pooled(memory, bytes, size, &self.pool))
+        // Both pools together stay within the limit.
+        if other.stats().live.saturating_add(pool.stats().live).saturating_add(bytes) > self.limit {
+            return Err(out_of_memory());
+        }
+        let (memory, size) = pool.take(bytes, make).ok_or_else(out_of_memory)?;
+        Ok(MetalMemory::pooled(memory, bytes, size, pool))
+    }
+
+    /// The figures of both pools.
+    pub fn stats(&self) -> MemoryStats {
+        let (a, b) = (self.pool.stats(), self.private.stats());
+        MemoryStats {
+            live: a.live + b.live,
+            cached: a.cached + b.cached,
+            peak: a.peak + b.peak,
+            buffers: a.buffers + b.buffers,
+            cached_blocks: a.cached_blocks + b.cached_blocks,
+            hits: a.hits + b.hits,
+            misses: a.misses + b.misses,
+        }
     }
 
     /// A buffer with a copy of these bytes.
@@ -188,6 +261,7 @@ fn fuses_input(kernel: &'static str, slot: usize) -> bool {
         "matmul" | "quant_matmul" | "attention" | "wkv7" => false,
         "rms_norm" | "layer_norm" => slot == 0,
         "rope" => slot < 2,
+        "custom" => false,
         _ => true,
     }
 }
@@ -204,6 +278,10 @@ impl Backend for MetalBackend {
 
     fn refuses(&self, dtype: DType) -> Option<&'static str> {
         (dtype == DType::F64).then_some("Metal has no 64-bit floats; cast to f32, or use the cpu")
+    }
+
+    fn runs_custom(&self, kernel: &CustomKernel) -> bool {
+        kernel.source(Language::Msl).is_some()
     }
 
     fn allocate(&self, bytes: usize) -> Result<Buffer> {
@@ -253,7 +331,7 @@ impl Backend for MetalBackend {
     fn memory(&self) -> MemoryStats {
         // A device that nobody used yet is not opened for the answer.
         match self.ready.get() {
-            Some(Ok(ready)) => ready.pool.stats(),
+            Some(Ok(ready)) => ready.stats(),
             _ => MemoryStats::default(),
         }
     }
@@ -261,6 +339,7 @@ impl Backend for MetalBackend {
     fn trim(&self) {
         if let Some(Ok(ready)) = self.ready.get() {
             ready.pool.trim();
+            ready.private.trim();
         }
     }
 }

@@ -5,8 +5,8 @@
 //! scratch.
 
 use crate::backend::Ready;
-use crate::codegen::{Args, Binding, step_code};
-use crate::driver::{Argument, Batch, Command, Dispatch, Pipeline};
+use crate::codegen::{Args, Binding, StepCode, step_code};
+use crate::driver::{Argument, Batch, Command, Dispatch, Finished, Pipeline, Running};
 use crate::exec::{self, Launch};
 use crate::memory::{MetalMemory, memory};
 use crate::pipelines::Recipe;
@@ -14,8 +14,9 @@ use crate::source::source;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_backend::{Buffer, Executable, Fence, Run};
+use wootz_ir::custom::Language;
 use wootz_ir::{Error, Fault, Number, Result};
-use wootz_plan::{Place, Plan};
+use wootz_plan::{Kernel, Place, Plan, Step};
 
 /// A plan compiled for a Metal device.
 pub(crate) struct MetalExecutable {
@@ -26,7 +27,15 @@ pub(crate) struct MetalExecutable {
     faults: bool,
     /// Which leaves a step writes.
     written: Vec<usize>,
+    /// Where a new command buffer starts: launches whose forerunners fill the time budget.
+    cuts: Vec<usize>,
 }
+
+/// Estimated seconds after which a run goes on in another command buffer: systems stop those that take many seconds.
+const BUDGET: f64 = 0.5;
+/// A slow GPU, for the estimate: bytes and multiply-adds per second.
+const SLOW_BYTES: f64 = 30e9;
+const SLOW_PRODUCTS: f64 = 250e9;
 
 /// A launch with its pipeline.
 struct Compiled {
@@ -61,18 +70,13 @@ impl MetalExecutable {
                 cursor = own;
             }
             for (pass, launch) in of_step.list.into_iter().enumerate() {
-                let code = step_code(&plan, index, &launch.parts);
+                let code = code_of(&plan, index, &launch);
                 if code.bindings.len() > MAX_BINDINGS {
                     let reason =
                         format!("it needs {} buffers; Metal binds {MAX_BINDINGS}", code.bindings.len());
                     return exec::refuse(step, ready.device.facts(), &reason);
                 }
-                recipes.push(Recipe {
-                    source: source(&launch, &code.text),
-                    kernel: launch.kernel,
-                    constants: launch.constants.clone(),
-                    label: format!("{} ({}, {}, {})", launch.kernel, step.label, step.shape, step.dtype),
-                });
+                recipes.push(recipe(step, &launch, &code));
                 let barrier = if pass == 0 { step.barrier } else { launch.barrier };
                 launches.push((index, launch, code.bindings, code.args, barrier, cursor));
             }
@@ -81,7 +85,7 @@ impl MetalExecutable {
         }
         let pipelines =
             ready.pipelines.get_all(&*ready.device, &recipes).map_err(|e| ready.error(e.to_string()))?;
-        let launches = launches
+        let launches: Vec<Compiled> = launches
             .into_iter()
             .zip(pipelines)
             .map(|((step, launch, bindings, args, barrier, scratch_at), pipeline)| Compiled {
@@ -102,7 +106,8 @@ impl MetalExecutable {
             }
         });
         let written = written.collect();
-        Ok(MetalExecutable { launches, scratch, faults, written, plan })
+        let cuts = cuts(&plan, &launches);
+        Ok(MetalExecutable { launches, scratch, faults, written, cuts, plan })
     }
 
     /// Starts a run.
@@ -116,8 +121,10 @@ impl MetalExecutable {
         if self.launches.is_empty() {
             return Ok(Fence::done(results));
         }
-        let scratch =
-            if self.scratch > 0 { Some(Buffer::new(ready.reserve(self.scratch, "scratch")?)) } else { None };
+        let scratch = match self.scratch {
+            0 => None,
+            bytes => Some(Buffer::new(ready.reserve_private(bytes, "scratch")?)),
+        };
         let fault = if self.faults { Some(Buffer::new(ready.reserve(4, "the fault word")?)) } else { None };
         if let Some(word) = fault.as_ref().and_then(memory).and_then(MetalMemory::start) {
             // SAFETY: the word was just taken from the pool, is four bytes long, and no run uses it yet.
@@ -134,8 +141,14 @@ impl MetalExecutable {
         let step_facts: Arc<Plan> = self.plan.clone();
         let ready = ready.clone();
         Ok(Fence::pending(results, move || {
-            let finished = running.wait().map_err(|e| ready.error(e.to_string()))?;
-            ready.note(finished);
+            let mut all = Finished::default();
+            for part in running {
+                let finished = part.wait().map_err(|e| ready.error(e.to_string()))?;
+                all.seconds += finished.seconds;
+                all.profiles.extend(finished.profiles);
+                all.command_buffers += finished.command_buffers;
+            }
+            ready.note(all);
             match fault.as_ref().and_then(memory).and_then(MetalMemory::start) {
                 // SAFETY: the run has ended; the word is four bytes of memory that the host sees.
                 Some(word) => match unsafe { word.cast::<u32>().read() } {
@@ -179,7 +192,7 @@ impl MetalExecutable {
         ready: &Ready,
         places: &Places<'_>,
         params: &[Number],
-    ) -> Result<Box<dyn crate::driver::Running>> {
+    ) -> Result<Vec<Box<dyn Running>>> {
         let blobs: Vec<SmallVec<[u8; 512]>> =
             self.launches.iter().map(|l| l.args.bytes(&l.launch.dims, params)).collect();
         // Arguments too long to be passed inline get a buffer of their own.
@@ -187,7 +200,7 @@ impl MetalExecutable {
         for blob in &blobs {
             long.push(if blob.len() > MAX_INLINE { Some(ready.with_bytes(blob)?) } else { None });
         }
-        let arguments: Vec<SmallVec<[Argument<'_>; 8]>> = self
+        let arguments: Vec<Vec<Argument<'_>>> = self
             .launches
             .iter()
             .zip(blobs.iter().zip(&long))
@@ -206,8 +219,25 @@ impl MetalExecutable {
                 bound.collect()
             })
             .collect();
-        let mut commands = Vec::with_capacity(self.launches.len() * 2);
-        for (compiled, arguments) in self.launches.iter().zip(&arguments) {
+        let keep: Arc<Vec<Buffer>> = Arc::new(places.all().chain(long.iter().flatten()).cloned().collect());
+        let mut running = Vec::with_capacity(self.cuts.len() + 1);
+        let mut start = 0;
+        for end in self.cuts.iter().copied().chain([self.launches.len()]) {
+            let commands = self.commands(start..end, &arguments);
+            let batch = Batch { label: "wootz plan", commands: &commands, keep: Box::new(keep.clone()) };
+            running.push(ready.device.submit(batch).map_err(|e| ready.error(e.to_string()))?);
+            start = end;
+        }
+        Ok(running)
+    }
+
+    fn commands<'a>(
+        &'a self,
+        range: std::ops::Range<usize>,
+        arguments: &'a [Vec<Argument<'a>>],
+    ) -> Vec<Command<'a>> {
+        let mut commands = Vec::with_capacity(range.len() * 2);
+        for (compiled, arguments) in self.launches[range.clone()].iter().zip(&arguments[range]) {
             if compiled.barrier {
                 commands.push(Command::Barrier);
             }
@@ -216,13 +246,40 @@ impl MetalExecutable {
                 label: &self.plan.steps[compiled.step].label,
                 arguments,
                 threadgroup_memory: compiled.launch.threadgroup_memory,
-                groups: compiled.launch.groups,
+                grid: compiled.launch.grid(),
                 threads: compiled.launch.threads,
             }));
         }
-        let keep: Vec<Buffer> = places.all().chain(long.iter().flatten()).cloned().collect();
-        let batch = Batch { label: "wootz plan", commands: &commands, keep: Box::new(keep) };
-        ready.device.submit(batch).map_err(|e| ready.error(e.to_string()))
+        commands
+    }
+}
+
+/// Launches at which a new command buffer starts, by the estimated time of those before.
+fn cuts(plan: &Plan, launches: &[Compiled]) -> Vec<usize> {
+    let mut cuts = Vec::new();
+    let mut seconds = 0.0;
+    for (i, compiled) in launches.iter().enumerate() {
+        let step = &plan.steps[compiled.step];
+        let own = plan.step_bytes(step) as f64 / SLOW_BYTES + products(step) / SLOW_PRODUCTS;
+        // A command buffer holds one launch at least, and starts at a step's first.
+        if seconds > 0.0 && seconds + own > BUDGET && compiled.step != launches[i - 1].step {
+            cuts.push(i);
+            seconds = 0.0;
+        }
+        seconds += own;
+    }
+    cuts
+}
+
+/// Multiply-adds of a step; other kernels are bound by memory.
+fn products(step: &Step) -> f64 {
+    match &step.kernel {
+        Kernel::Matmul { batch, m, n, k } => (batch * m * n) as f64 * *k as f64,
+        Kernel::QuantMatmul { .. } => {
+            step.input_shapes[0].count() as f64 * step.input_shapes[1].first().copied().unwrap_or(0) as f64
+        }
+        Kernel::Attention(_) => 2.0 * step.shape.count() as f64 * step.input_shapes[1][2] as f64,
+        _ => 0.0,
     }
 }
 
@@ -230,6 +287,27 @@ impl Executable for MetalExecutable {
     fn plan(&self) -> &Plan {
         &self.plan
     }
+}
+
+/// The code around a launch's kernel; a user's kernel has none, and binds operands and result.
+fn code_of(plan: &Plan, index: usize, launch: &Launch) -> StepCode {
+    if launch.custom.is_none() {
+        return step_code(plan, index, &launch.parts);
+    }
+    let step = &plan.steps[index];
+    let bindings = step.reads().chain(step.writes()).map(Binding::Plan).collect();
+    StepCode { text: String::new(), bindings, args: Args::default() }
+}
+
+/// What a launch's pipeline is made from.
+fn recipe(step: &Step, launch: &Launch, code: &StepCode) -> Recipe {
+    let msl = launch.custom.as_ref().and_then(|kernel| kernel.source(Language::Msl));
+    let (text, kernel) = match msl {
+        Some(own) => (own.text.clone(), own.entry.clone()),
+        None => (source(launch, &code.text), launch.kernel.to_string()),
+    };
+    let label = format!("{kernel} ({}, {}, {})", step.label, step.shape, step.dtype);
+    Recipe { source: text, kernel, constants: launch.constants.clone(), label }
 }
 
 /// Where the buffers of a run are.

@@ -1,6 +1,6 @@
 //! Pipelines by their source: made once per device, several at a time.
 
-use crate::driver::{Constant, Device, DriverError, Pipeline, Program};
+use crate::driver::{Constant, ConstantKey, Device, DriverError, Pipeline, Program};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,9 +12,9 @@ pub struct Recipe {
     /// The whole source.
     pub source: String,
     /// The kernel's name in it.
-    pub kernel: &'static str,
-    /// Function constants by index.
-    pub constants: Vec<(u32, Constant)>,
+    pub kernel: String,
+    /// Function constants.
+    pub constants: Vec<(ConstantKey, Constant)>,
     /// Whose kernel it is, for errors.
     pub label: String,
 }
@@ -44,7 +44,7 @@ impl Pipelines {
         let make = || {
             device.pipeline(&Program {
                 source: &recipe.source,
-                kernel: recipe.kernel,
+                kernel: &recipe.kernel,
                 constants: &recipe.constants,
                 label: &recipe.label,
                 fast_math: false,
@@ -69,7 +69,11 @@ impl Pipelines {
                 }
             });
         }
-        recipes.iter().map(|recipe| self.get(device, recipe)).collect()
+        let made = recipes.iter().map(|recipe| self.get(device, recipe)).collect();
+        if !missing.is_empty() {
+            device.persist();
+        }
+        made
     }
 
     /// How many there are.

@@ -5,51 +5,42 @@ use std::fmt::Write;
 
 const PRELUDE: &str = include_str!("../kernels/prelude.metal");
 
-/// The text of a family's file.
-fn family(name: &str) -> &'static str {
+/// A file of `kernels/`.
+macro_rules! kernels {
+    ($name:literal) => {
+        include_str!(concat!("../kernels/", $name, ".metal"))
+    };
+}
+
+/// The texts of a family: what it shares with others, then its own file.
+fn family(name: &str) -> &'static [&'static str] {
+    const LANES: &str = kernels!("lanes");
+    const PRODUCTS: &str = kernels!("products");
     match name {
-        "map" => include_str!("../kernels/map.metal"),
-        "gemm" => concat!(
-            include_str!("../kernels/products.metal"),
-            include_str!("../kernels/matrix_sums.metal"),
-            include_str!("../kernels/gemm.metal")
-        ),
-        "gemm_tiled" => {
-            concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/gemm_tiled.metal"))
-        }
-        "gemv" => concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/gemv.metal")),
-        "split_sum" => include_str!("../kernels/split_sum.metal"),
-        "pack_bytes" => {
-            concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/pack_bytes.metal"))
-        }
-        "quant_gemv" => concat!(
-            include_str!("../kernels/products.metal"),
-            include_str!("../kernels/blocks.metal"),
-            include_str!("../kernels/quant_gemv.metal")
-        ),
-        "quant_gemm" => concat!(
-            include_str!("../kernels/products.metal"),
-            include_str!("../kernels/blocks.metal"),
-            include_str!("../kernels/matrix_sums.metal"),
-            include_str!("../kernels/quant_gemm.metal")
-        ),
-        "attention_decode" => concat!(
-            include_str!("../kernels/products.metal"),
-            include_str!("../kernels/attention.metal"),
-            include_str!("../kernels/attention_decode.metal")
-        ),
-        "attention_combine" => include_str!("../kernels/attention_combine.metal"),
-        "attention_prefill" => concat!(
-            include_str!("../kernels/products.metal"),
-            include_str!("../kernels/attention.metal"),
-            include_str!("../kernels/attention_prefill.metal")
-        ),
-        "attention_tiled" => concat!(
-            include_str!("../kernels/products.metal"),
-            include_str!("../kernels/attention.metal"),
-            include_str!("../kernels/attention_tiled.metal")
-        ),
-        "wkv7" => concat!(include_str!("../kernels/products.metal"), include_str!("../kernels/wkv7.metal")),
+        "map" => &[kernels!("map")],
+        "reduce" => &[LANES, kernels!("reduce")],
+        "arg_reduce" => &[kernels!("arg_reduce")],
+        "scan" => &[LANES, kernels!("scan")],
+        "sort" => &[kernels!("sort")],
+        "softmax" => &[LANES, kernels!("softmax")],
+        "norm" => &[LANES, kernels!("norm")],
+        "rope" => &[kernels!("rope")],
+        "gather" => &[kernels!("index"), kernels!("gather")],
+        "scatter" => &[LANES, kernels!("index"), kernels!("scatter")],
+        "write_at" => &[kernels!("write_at")],
+        "quant_gather" => &[kernels!("quant_gather")],
+        "gemm" => &[PRODUCTS, kernels!("matrix_sums"), kernels!("gemm")],
+        "gemm_tiled" => &[PRODUCTS, kernels!("gemm_tiled")],
+        "gemv" => &[PRODUCTS, kernels!("gemv")],
+        "split_sum" => &[kernels!("split_sum")],
+        "pack_bytes" => &[PRODUCTS, kernels!("pack_bytes")],
+        "quant_gemv" => &[PRODUCTS, kernels!("quant_gemv")],
+        "quant_gemm" => &[PRODUCTS, kernels!("matrix_sums"), kernels!("quant_gemm")],
+        "attention_decode" => &[PRODUCTS, kernels!("attention"), kernels!("attention_decode")],
+        "attention_combine" => &[kernels!("attention_combine")],
+        "attention_prefill" => &[PRODUCTS, kernels!("attention"), kernels!("attention_prefill")],
+        "attention_tiled" => &[PRODUCTS, kernels!("attention"), kernels!("attention_tiled")],
+        "wkv7" => &[PRODUCTS, kernels!("wkv7")],
         _ => unreachable!("no kernel family is called {name}"),
     }
 }
@@ -63,6 +54,9 @@ pub fn source(launch: &Launch, step_code: &str) -> String {
         let _ = writeln!(text, "#define {name} {value}");
     }
     text.push_str(step_code);
-    text.push_str(family(launch.family));
+    if launch.defines.iter().any(|(name, _)| *name == "FORMAT") {
+        text.push_str(kernels!("blocks"));
+    }
+    family(launch.family).iter().for_each(|part| text.push_str(part));
     text
 }

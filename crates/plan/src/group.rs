@@ -157,7 +157,7 @@ pub(crate) fn needs_plain(op: &Op, slot: u8) -> bool {
         Op::Gather { .. } => slot == 0,
         Op::QuantMatmul { .. } => slot == 1,
         Op::QuantGather { .. } => slot == 0,
-        Op::Attention(_) | Op::Wkv7 => true,
+        Op::Attention(_) | Op::Wkv7 | Op::Custom(_) => true,
         Op::WriteAt { .. } => slot != 1,
         _ => false,
     }
@@ -165,7 +165,15 @@ pub(crate) fn needs_plain(op: &Op, slot: u8) -> bool {
 
 /// Ops that write straight into a buffer which others have written before leave no room for code behind them.
 fn takes_epilogue(op: &Op) -> bool {
-    !matches!(op, Op::Concat { .. } | Op::UpdateSlice(_) | Op::WriteAt { .. } | Op::Scatter { .. } | Op::Wkv7)
+    !matches!(
+        op,
+        Op::Concat { .. }
+            | Op::UpdateSlice(_)
+            | Op::WriteAt { .. }
+            | Op::Scatter { .. }
+            | Op::Wkv7
+            | Op::Custom(_)
+    )
 }
 
 /// An upper bound of the work to compute a node from memory.

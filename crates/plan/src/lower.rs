@@ -49,6 +49,7 @@ pub(crate) fn family(op: &Op) -> &'static str {
         Op::QuantMatmul { .. } => "quant_matmul",
         Op::QuantGather { .. } => "quant_gather",
         Op::Wkv7 => "wkv7",
+        Op::Custom(_) => "custom",
     }
 }
 
@@ -178,8 +179,11 @@ impl<'a> Lowering<'a> {
             self.in_memory(index);
         }
         let (fused, names) = self.gather(index, views, None);
-        if plain && fused.plain().is_none() {
-            // A view chain whose reshape moves elements, or a constant: give it a place of its own.
+        let first_in_order = |load: &Load| load.layout.is_contiguous() && load.layout.offset == 0;
+        let misplaced = matches!(node.op, Op::Custom(_)) && !fused.plain().is_some_and(first_in_order);
+        if plain && (misplaced || fused.plain().is_none()) {
+            // A view chain whose reshape moves elements, a constant, or an order that a user's kernel does not
+            // expect: give it a place of its own.
             self.emit_copy(index);
             return self.gather(index, views, None);
         }
@@ -327,6 +331,7 @@ impl<'a> Lowering<'a> {
             Op::QuantMatmul { format } => Kernel::QuantMatmul { format: *format },
             Op::QuantGather { format } => Kernel::QuantGather { format: *format },
             Op::Wkv7 => Kernel::Wkv7,
+            Op::Custom(kernel) => Kernel::Custom(kernel.clone()),
             Op::Leaf { .. }
             | Op::Constant
             | Op::Iota

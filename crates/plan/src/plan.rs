@@ -1,9 +1,10 @@
 //! What a plan consists of.
 
 use smallvec::SmallVec;
+use std::sync::Arc;
 use wootz_ir::op::{ArgOp, AttentionSpec, Bits, ReduceOp, RopeStyle, ScanOp, ScatterMode};
 use wootz_ir::scalar::Program;
-use wootz_ir::{BlockFormat, DType, Layout, Shape};
+use wootz_ir::{BlockFormat, CustomKernel, DType, Layout, Shape};
 
 /// A buffer of a plan, by position in [`Plan::buffers`].
 pub type BufferId = u32;
@@ -212,6 +213,8 @@ pub enum Kernel {
     },
     /// RWKV-7's recurrence over seven plain inputs.
     Wkv7,
+    /// A user's kernel: inputs are plain, row-major and start at their buffer's first element; so is the one store.
+    Custom(Arc<CustomKernel>),
 }
 
 impl Kernel {
@@ -236,6 +239,7 @@ impl Kernel {
             Kernel::QuantMatmul { .. } => "quant_matmul",
             Kernel::QuantGather { .. } => "quant_gather",
             Kernel::Wkv7 => "wkv7",
+            Kernel::Custom(_) => "custom",
         }
     }
 

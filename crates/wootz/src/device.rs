@@ -8,7 +8,7 @@ use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
 use wootz_cpu::CpuBackend;
 use wootz_ir::graph::Trace;
 use wootz_ir::{Error, Result};
-use wootz_metal::{MetalBackend, SoftOptions};
+use wootz_metal::MetalBackend;
 
 /// Where tensors are computed. Clones are the same device.
 #[derive(Clone)]
@@ -28,9 +28,10 @@ enum Kind {
 
 static CPU: LazyLock<Device> = LazyLock::new(|| Device::from_backend(Arc::new(CpuBackend::new())));
 
-/// Opened at its first use, so that listing it costs nothing.
-static METAL: LazyLock<Device> =
-    LazyLock::new(|| Device::from_backend(Arc::new(MetalBackend::soft(SoftOptions::default()))));
+/// The software device is opened at its first use, so that listing it costs nothing.
+static METAL: LazyLock<Vec<Device>> = LazyLock::new(|| {
+    MetalBackend::all().into_iter().map(|backend| Device::from_backend(Arc::new(backend))).collect()
+});
 
 impl Device {
     /// The host's cores.
@@ -58,7 +59,7 @@ impl Device {
 
     /// Every device of this machine.
     pub fn all() -> Vec<Device> {
-        vec![Device::cpu(), METAL.clone()]
+        [Device::cpu()].into_iter().chain(METAL.iter().cloned()).collect()
     }
 
     /// The best device for each plan, of all that passed their checks. Devices imitated in software are for testing and take no

@@ -138,11 +138,19 @@ fn price(device: &Device, trace: &Trace) -> Result<std::result::Result<f64, Stri
             return Ok(Err(format!("{} is not available ({reason})", node.dtype)));
         }
     }
-    let executable = device.cache().executable(device, &trace.graph)?;
-    let plan = executable.plan();
+    let plan = &*device.cache().plan(device, &trace.graph);
     let standing = device.standing();
     let report = standing.report(device);
-    let families: BTreeSet<&str> = plan.steps.iter().map(|s| s.kernel.name()).collect();
+    let mut families: BTreeSet<&str> = plan.steps.iter().map(|s| s.kernel.name()).collect();
+    // Nobody but its writer can say what a user's kernel should give.
+    families.remove("custom");
+    for step in &plan.steps {
+        if let Kernel::Custom(kernel) = &step.kernel
+            && !backend.runs_custom(kernel)
+        {
+            return Ok(Err(format!("{} is not written for it", kernel.name())));
+        }
+    }
     if let Some(family) = families.into_iter().find(|family| !report.is_valid(family)) {
         return Ok(Err(format!("{family} did not pass its checks")));
     }

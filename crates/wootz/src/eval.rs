@@ -5,7 +5,7 @@ use crate::tensor::Tensor;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use wootz_backend::{Buffer, Executable, Run};
 use wootz_ir::graph::{Graph, Leaf, NodeRef, Trace};
 use wootz_ir::{Error, Number, Result};
@@ -133,36 +133,52 @@ pub(crate) fn move_value(value: &Value, device: &Device) -> Result<Value> {
 /// Compiled plans by the structure of their graphs.
 #[derive(Default)]
 pub(crate) struct PlanCache {
-    entries: Mutex<FxHashMap<u64, Vec<Entry>>>,
+    entries: Mutex<FxHashMap<u64, Vec<Arc<Entry>>>>,
 }
 
 struct Entry {
     graph: Graph,
-    executable: Arc<dyn Executable>,
+    plan: Arc<Plan>,
+    /// Made at the first run: a plan may be looked at, and its device not chosen.
+    executable: OnceLock<Arc<dyn Executable>>,
 }
 
 /// Plans that are kept; beyond it the cache starts over, which costs planning again but never correctness.
 const MAX_PLANS: usize = 4096;
 
 impl PlanCache {
+    /// The plan of a graph, made ready to run.
     pub fn executable(&self, device: &Device, graph: &Graph) -> Result<Arc<dyn Executable>> {
+        let entry = self.entry(device, graph);
+        if let Some(executable) = entry.executable.get() {
+            return Ok(executable.clone());
+        }
+        let executable = device.backend().compile(entry.plan.clone())?;
+        Ok(entry.executable.get_or_init(|| executable).clone())
+    }
+
+    /// The plan of a graph.
+    pub fn plan(&self, device: &Device, graph: &Graph) -> Arc<Plan> {
+        self.entry(device, graph).plan.clone()
+    }
+
+    fn entry(&self, device: &Device, graph: &Graph) -> Arc<Entry> {
         let mut hasher = FxHasher::default();
         graph.hash(&mut hasher);
         let key = hasher.finish();
         if let Some(entries) = self.entries.lock().get(&key)
             && let Some(entry) = entries.iter().find(|e| e.graph == *graph)
         {
-            return Ok(entry.executable.clone());
+            return entry.clone();
         }
         let plan = Arc::new(Plan::new(graph, &device.backend().capabilities()));
-        let executable = device.backend().compile(plan)?;
+        let entry = Arc::new(Entry { graph: graph.clone(), plan, executable: OnceLock::new() });
         let mut entries = self.entries.lock();
         if entries.len() >= MAX_PLANS {
             entries.clear();
         }
-        let entry = Entry { graph: graph.clone(), executable: executable.clone() };
-        entries.entry(key).or_default().push(entry);
-        Ok(executable)
+        entries.entry(key).or_default().push(entry.clone());
+        entry
     }
 
     pub fn clear(&self) {

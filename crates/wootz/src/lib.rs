@@ -23,6 +23,7 @@
 pub mod check;
 mod compile;
 mod create;
+mod custom;
 mod device;
 mod dispatch;
 mod display;
@@ -38,6 +39,9 @@ mod random;
 mod reductions;
 mod tensor;
 
+/// Metal itself: devices, buffers and kernels without tensors, and the options of the software device.
+pub use wootz_metal as metal;
+
 pub use compile::{Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
@@ -50,5 +54,6 @@ pub use operators::Operand;
 pub use tensor::{Axis, Tensor};
 pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
 pub use wootz_cpu::measure_fma_gflops;
+pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};

@@ -1,6 +1,7 @@
 //! Tensors from the outside: what a user of the crate relies on.
 
-use wootz::{DType, Device, Index, Result, Tensor, compile};
+use std::sync::Arc;
+use wootz::{CustomKernel, DType, Device, GpuSource, Index, Language, Result, Tensor, compile};
 
 #[test]
 fn chains_and_reductions() -> Result<()> {
@@ -159,5 +160,40 @@ fn many_threads_share_tensors() -> Result<()> {
         let got = thread.join().expect("no panic")?;
         assert!((got - i as f64 * sum).abs() <= 1e-6 * i as f64 * sum, "{i}: {got}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_users_kernel_is_a_node_like_any_other() -> Result<()> {
+    let double = Arc::new(CustomKernel::new("double").with_host(|inputs, out| {
+        let values = inputs[0].bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().expect("four")));
+        out.chunks_exact_mut(4).zip(values).for_each(|(to, x)| to.copy_from_slice(&(2.0 * x).to_le_bytes()));
+    }));
+    let x = Tensor::arange(0, 6, 1, DType::F32)?.reshape([2, 3])?;
+    // Transposed and shifted: the kernel sees row-major values all the same, and its result is read by more code.
+    for input in [x.t()?, x.narrow(1, 1, 2)?, (&x + 1.0)?] {
+        let y = (Tensor::custom(&double, &[&input], input.shape().clone(), DType::F32)? + 1.0)?;
+        assert_eq!(y.to_vec::<f32>()?, ((&input * 2.0)? + 1.0)?.to_vec::<f32>()?);
+    }
+    let empty = Tensor::zeros([0], DType::F32)?;
+    assert!(Tensor::custom(&double, &[&empty], [0], DType::F32)?.to_vec::<f32>()?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn a_kernel_for_another_device_is_refused_by_name() -> Result<()> {
+    let source = GpuSource {
+        language: Language::Msl,
+        text: String::new(),
+        entry: "f".into(),
+        grid: [1; 3],
+        group: [1; 3],
+        constants: vec![],
+    };
+    let kernel = Arc::new(CustomKernel::new("mine").with_source(source));
+    let x = Tensor::from_slice(&[1.0f32])?.to_device(&Device::cpu())?;
+    let error = Tensor::custom(&kernel, &[&x], [1], DType::F32)?.to_vec::<f32>().expect_err("no host code");
+    let message = "mine for f32 is not available on cpu: it is written for MSL only";
+    assert_eq!(error.to_string(), message);
     Ok(())
 }

@@ -10,6 +10,7 @@ mod workspace;
 
 mod arg_reduce;
 mod attention;
+mod custom;
 mod gather;
 mod map;
 mod matmul;
@@ -70,14 +71,21 @@ pub(crate) struct Task<'a> {
 const PARALLEL_WORK: usize = 1 << 15;
 
 impl CpuExecutable {
-    pub fn new(plan: Arc<Plan>) -> CpuExecutable {
+    pub fn new(plan: Arc<Plan>) -> Result<CpuExecutable> {
+        for step in &plan.steps {
+            if let Kernel::Custom(kernel) = &step.kernel
+                && kernel.host().is_none()
+            {
+                return Err(kernel.unavailable("cpu", step.dtype));
+            }
+        }
         let workers = Team::global().size();
         let mut steps: Vec<Compiled> = plan.steps.iter().map(Compiled::new).collect();
         let shared: Vec<usize> = plan.steps.iter().map(|step| shared_bytes(step, workers)).collect();
         mark_shared(&plan.steps, &mut steps, &shared);
         let shared = shared.into_iter().max().unwrap_or(0);
         let parallel = workers > 1 && plan.steps.iter().map(work).sum::<usize>() > PARALLEL_WORK;
-        CpuExecutable { plan, steps, shared, parallel }
+        Ok(CpuExecutable { plan, steps, shared, parallel })
     }
 
     /// Runs the plan to its end.
@@ -241,7 +249,8 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
         | Kernel::Scatter { .. }
         | Kernel::WriteAt { .. }
         | Kernel::QuantGather { .. }
-        | Kernel::Wkv7 => 0,
+        | Kernel::Wkv7
+        | Kernel::Custom(_) => 0,
     }
 }
 
@@ -281,6 +290,7 @@ impl Task<'_> {
             Kernel::QuantMatmul { format } => quant::matmul(self, workspace, *format),
             Kernel::QuantGather { format } => quant::gather(self, workspace, *format),
             Kernel::Wkv7 => wkv7::run(self, workspace),
+            Kernel::Custom(kernel) => custom::run(self, kernel),
         }
     }
 }

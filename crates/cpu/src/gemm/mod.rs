@@ -9,6 +9,7 @@
 //!
 //! Not promised: a result for overlapping C and operands. Sums are taken in the element type, blocked by K.
 
+mod accelerate;
 mod block;
 mod integer;
 mod plan;
@@ -17,6 +18,8 @@ mod source;
 pub(crate) mod tile;
 mod vector;
 
+#[cfg(all(feature = "accelerate", target_vendor = "apple"))]
+pub use accelerate::BlasProduct;
 pub use integer::{Wrapping, gemm_integer};
 pub use plan::{Gemm, Shape};
 pub use sink::{Epilogue, Sink, StridedSink};

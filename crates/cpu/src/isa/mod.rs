@@ -80,6 +80,9 @@ pub trait Real:
     fn fused(a: Self, b: Self, c: Self) -> Self;
     /// The register of this type in an instruction set.
     type Lanes<I: Isa>: Lanes<Elem = Self>;
+    /// A whole product by the system's BLAS.
+    #[cfg(all(feature = "accelerate", target_vendor = "apple"))]
+    fn blas(product: crate::gemm::BlasProduct<'_, Self>);
 }
 
 macro_rules! impl_real {
@@ -99,6 +102,10 @@ macro_rules! impl_real {
             #[inline(always)]
             fn fused(a: Self, b: Self, c: Self) -> Self {
                 a.mul_add(b, c)
+            }
+            #[cfg(all(feature = "accelerate", target_vendor = "apple"))]
+            fn blas(product: crate::gemm::BlasProduct<'_, Self>) {
+                product.run();
             }
         }
     )*};

@@ -2,8 +2,9 @@
 
 use super::Worker;
 use super::barrier::{Aborted, Barrier, Padded, wait_until};
+use super::split::Claims;
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,6 +25,7 @@ struct Shared {
     /// Workers that have left the current region.
     done: Padded<AtomicUsize>,
     barrier: Barrier,
+    claims: Padded<Claims>,
     /// Written by the caller before `region` changes, read by workers after it did.
     job: UnsafeCell<Option<Job>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -96,6 +98,7 @@ impl Team {
             return job(&Worker::solo());
         }
         shared.barrier.reset();
+        shared.claims.0.reset();
         shared.done.0.store(0, Ordering::Relaxed);
         // SAFETY: we hold `busy` and the last region is over, so no worker reads `job` now. The lifetime
         // is erased, but this function does not return before every worker is done with the job.
@@ -138,6 +141,7 @@ impl Shared {
             region: Padded::default(),
             done: Padded::default(),
             barrier: Barrier::default(),
+            claims: Padded::default(),
             job: UnsafeCell::new(None),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
@@ -165,7 +169,8 @@ impl Shared {
     }
 
     fn run_share(&self, job: &(dyn Fn(&Worker) + Sync), index: usize) {
-        let worker = Worker { index, count: self.count, barrier: Some(&self.barrier) };
+        let team = Some((&self.barrier, &self.claims.0));
+        let worker = Worker { index, count: self.count, team, loops: Cell::new(0) };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| job(&worker))) {
             if !payload.is::<Aborted>() {
                 self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);

@@ -13,6 +13,7 @@ pub use linear::{AttentionOptions, attention, matmul, quant_gather, quant_matmul
 pub use movement::{concat, expand, permute, reshape, slice};
 pub use row::{arg_reduce, argsort, layer_norm, reduce, rms_norm, rope, scan, softmax, sort};
 
+use crate::custom::CustomKernel;
 use crate::dtype::{DType, Number};
 use crate::elementwise::{Accepts, ElementwiseOp};
 use crate::error::{Error, Result};
@@ -20,6 +21,7 @@ use crate::graph::{Node, NodeRef};
 use crate::op::Op;
 use crate::shape::{MAX_RANK, Shape};
 use smallvec::smallvec;
+use std::sync::Arc;
 
 /// Refuses shapes that no tensor can have: too many axes, or more bytes than can be addressed.
 pub fn check_shape(op: &'static str, shape: &Shape, dtype: DType) -> Result<()> {
@@ -84,4 +86,14 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> 
         fitted.push(expand(row.name, &cast(x, dtype), &shape)?);
     }
     node(Op::Elementwise(op), fitted, shape, resolved.result)
+}
+
+/// A user's kernel over operands as they are; the result's shape and dtype are what its writer says.
+pub fn custom(
+    kernel: &Arc<CustomKernel>,
+    operands: &[&NodeRef],
+    shape: &Shape,
+    dtype: DType,
+) -> Result<NodeRef> {
+    node(Op::Custom(kernel.clone()), operands.iter().map(|&x| x.clone()), shape.clone(), dtype)
 }

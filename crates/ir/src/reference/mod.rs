@@ -130,6 +130,8 @@ pub fn evaluate_node(node: &GraphNode, operands: &[&HostTensor]) -> Result<HostT
         Op::QuantMatmul { format } => linear::quant_matmul(operands, *format, shape)?,
         Op::QuantGather { format } => linear::quant_gather(operands, *format, shape)?,
         Op::Wkv7 => linear::wkv7(operands, shape),
+        // A user's kernel is its own and only definition.
+        Op::Custom(kernel) => return Err(kernel.unavailable("reference", *dtype)),
         Op::Gather { axis } => index::gather(operands, *axis as usize, shape)?,
         Op::Scatter { axis, mode } => index::scatter(operands, *axis as usize, *mode)?,
         Op::Concat { axis } => index::concat(operands, *axis as usize, shape),

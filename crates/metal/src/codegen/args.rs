@@ -17,7 +17,7 @@ pub struct ArgsBuilder {
 }
 
 /// `Args` with everything but the dims of a launch and the parameters of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Args {
     words: Vec<u64>,
     /// The plan's parameters that the step uses.

@@ -9,7 +9,8 @@ mod step;
 mod types;
 
 pub use args::{Args, DIMS};
-pub use step::{Binding, Parts, step_code};
+pub use step::{Binding, Parts, StepCode, step_code};
+pub use types::compute;
 
 use wootz_ir::Layout;
 

@@ -18,7 +18,7 @@ pub struct Parts {
     pub epilogue: bool,
     /// `finish_four` too; the caller made sure that layouts allow it.
     pub four: bool,
-    /// `in0_four` too, likewise.
+    /// `in0_four` too, for input 0, likewise.
     pub input_four: bool,
     /// An extra buffer `scratch`.
     pub scratch: bool,
@@ -223,7 +223,7 @@ impl<'a> Generator<'a> {
         self.body.push_str(&Self::positions(&space, input.loads.len()));
         let code = self.code(input, 4, &|i| sources[i as usize].scalar(i));
         let _ = writeln!(self.body, "{code}    return r{};\n}}", input.program.results[0]);
-        if self.parts.input_four {
+        if self.parts.input_four && slot == 0 {
             let _ = writeln!(self.body, "#define IN{slot}_FOUR 1");
             let _ = writeln!(
                 self.body,
@@ -313,13 +313,13 @@ impl<'a> Generator<'a> {
         self.body.push_str("}\n");
     }
 
-    /// Kernels that write their store themselves get its pointer.
+    /// Kernels that write their store themselves get its pointer, at element 0 of its buffer.
     fn target(&mut self, store: &Store) {
         let pointer = self.pointer(store.buffer, true);
         let name = storage(store.dtype);
         let _ = write!(
             self.body,
-            "typedef {name} Target;\ninline device {name}* target(const thread Env& env) {{\n    return {pointer} + env.args->out_offsets[0];\n}}\n"
+            "typedef {name} Target;\ninline device {name}* target(const thread Env& env) {{\n    return {pointer};\n}}\n"
         );
     }
 

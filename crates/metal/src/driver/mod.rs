@@ -5,6 +5,8 @@
 //! queue. A driver checks what its platform checks; sizes and bindings are the caller's business, and a mistake there is an error of
 //! the batch.
 
+#[cfg(target_vendor = "apple")]
+pub mod apple;
 pub mod soft;
 
 use std::any::Any;
@@ -110,6 +112,21 @@ pub enum Constant {
     Float(f32),
 }
 
+/// Which function constant is meant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConstantKey {
+    /// The one at this index.
+    Index(u32),
+    /// The one of this name.
+    Name(String),
+}
+
+impl From<u32> for ConstantKey {
+    fn from(index: u32) -> ConstantKey {
+        ConstantKey::Index(index)
+    }
+}
+
 /// What a pipeline is made from.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
@@ -117,8 +134,8 @@ pub struct Program<'a> {
     pub source: &'a str,
     /// The kernel's name in it.
     pub kernel: &'a str,
-    /// Function constants by index.
-    pub constants: &'a [(u32, Constant)],
+    /// Function constants.
+    pub constants: &'a [(ConstantKey, Constant)],
     /// A name for people.
     pub label: &'a str,
     /// Whether the compiler may change results for speed.
@@ -144,10 +161,19 @@ pub struct Dispatch<'a> {
     pub arguments: &'a [Argument<'a>],
     /// Bytes of threadgroup memory at index 0, a multiple of 16; 0 for none.
     pub threadgroup_memory: u32,
-    /// Threadgroups.
-    pub groups: [u32; 3],
-    /// Threads of each.
+    /// How much is launched.
+    pub grid: Grid,
+    /// Threads of a threadgroup.
     pub threads: [u32; 3],
+}
+
+/// The size of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grid {
+    /// So many whole threadgroups.
+    Groups([u32; 3]),
+    /// Exactly so many threads; groups at the edges are smaller.
+    Threads([u32; 3]),
 }
 
 /// One command of a batch.
@@ -182,6 +208,8 @@ pub struct Batch<'a> {
 pub struct Finished {
     /// Seconds on the device.
     pub seconds: f64,
+    /// Command buffers that it took.
+    pub command_buffers: usize,
     /// Counters per dispatch, where the device counts.
     pub profiles: Vec<softmetal::profile::DispatchProfile>,
 }
@@ -214,6 +242,14 @@ pub trait Device: Send + Sync {
     /// Compiles a kernel.
     fn pipeline(&self, program: &Program<'_>) -> Result<Pipeline>;
 
+    /// Keeps what was compiled for the next process, where the device can.
+    fn persist(&self) {}
+
     /// Starts a batch; it runs after those handed over before.
     fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>>;
+
+    /// Bytes that the process has allocated on the device, where it tells.
+    fn allocated(&self) -> Option<usize> {
+        None
+    }
 }

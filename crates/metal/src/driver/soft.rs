@@ -138,16 +138,17 @@ impl Device for SoftDevice {
             ..CompileOptions::default()
         };
         let mut constants = FunctionConstants::new();
-        for &(index, value) in program.constants {
-            constants = constants.with(
-                index,
-                match value {
-                    Constant::Bool(v) => ConstantValue::Bool(v),
-                    Constant::Int(v) => ConstantValue::Int(v),
-                    Constant::Uint(v) => ConstantValue::UInt(v),
-                    Constant::Float(v) => ConstantValue::Float(v),
-                },
-            );
+        for (key, value) in program.constants {
+            let value = match *value {
+                Constant::Bool(v) => ConstantValue::Bool(v),
+                Constant::Int(v) => ConstantValue::Int(v),
+                Constant::Uint(v) => ConstantValue::UInt(v),
+                Constant::Float(v) => ConstantValue::Float(v),
+            };
+            constants = match key {
+                ConstantKey::Index(index) => constants.with(*index, value),
+                ConstantKey::Name(name) => constants.with_name(name, value),
+            };
         }
         let compile = || {
             let library = self.device.new_library(program.source, &options)?;
@@ -208,7 +209,11 @@ fn launch(encoder: &mut softmetal::ComputeEncoder<'_>, dispatch: &Dispatch<'_>) 
         encoder.set_threadgroup_memory_length(0, dispatch.threadgroup_memory).map_err(failed)?;
     }
     let size = |[x, y, z]: [u32; 3]| Size(x, y, z);
-    encoder.dispatch_threadgroups(size(dispatch.groups), size(dispatch.threads)).map_err(failed)
+    match dispatch.grid {
+        Grid::Groups(groups) => encoder.dispatch_threadgroups(size(groups), size(dispatch.threads)),
+        Grid::Threads(threads) => encoder.dispatch_threads(size(threads), size(dispatch.threads)),
+    }
+    .map_err(failed)
 }
 
 struct SoftRunning(CommandBuffer);
@@ -217,6 +222,6 @@ impl Running for SoftRunning {
     fn wait(self: Box<Self>) -> Result<Finished> {
         self.0.wait_until_completed().map_err(failed)?;
         let seconds = self.0.gpu_end_time() - self.0.gpu_start_time();
-        Ok(Finished { seconds, profiles: self.0.profiles() })
+        Ok(Finished { seconds, command_buffers: 1, profiles: self.0.profiles() })
     }
 }

@@ -1,14 +1,25 @@
 //! From a step to launches: one file per kernel family, named like its `.metal` file.
 
+mod arg_reduce;
 mod attention;
+mod custom;
+mod index;
 mod map;
 mod matmul;
+mod norm;
 mod quant_matmul;
+mod reduce;
+mod rope;
+mod rows;
+mod scan;
+mod softmax;
+mod sort;
 mod wkv7;
 
 use crate::codegen::Parts;
-use crate::driver::{Constant, Facts};
-use wootz_ir::{Error, Result};
+use crate::driver::{Constant, ConstantKey, Facts, Grid};
+use std::sync::Arc;
+use wootz_ir::{CustomKernel, Error, Result};
 use wootz_plan::{Kernel, Plan, Step};
 
 /// One launch of a kernel for a step.
@@ -20,8 +31,8 @@ pub struct Launch {
     pub kernel: &'static str,
     /// Macros put behind the prelude: name and value.
     pub defines: Vec<(&'static str, String)>,
-    /// Function constants by index.
-    pub constants: Vec<(u32, Constant)>,
+    /// Function constants.
+    pub constants: Vec<(ConstantKey, Constant)>,
     /// Which generated code the kernel uses.
     pub parts: Parts,
     /// `args.dims`; what they mean is at the head of the family's file.
@@ -34,6 +45,8 @@ pub struct Launch {
     pub threadgroup_memory: u32,
     /// Whether the launch reads what an earlier one of the same step wrote.
     pub barrier: bool,
+    /// A user's own source instead of a family's; `groups` then are threads in all.
+    pub custom: Option<Arc<CustomKernel>>,
 }
 
 /// The launches of a step, and the memory that they pass on to each other.
@@ -59,6 +72,7 @@ impl Launch {
             threads: [1; 3],
             threadgroup_memory: 0,
             barrier: false,
+            custom: None,
         }
     }
 
@@ -78,6 +92,14 @@ impl Launch {
         self
     }
 
+    /// The size of the launch.
+    pub fn grid(&self) -> Grid {
+        match self.custom {
+            Some(_) => Grid::Threads(self.groups),
+            None => Grid::Groups(self.groups),
+        }
+    }
+
     /// Alone in its step.
     pub fn alone(self) -> Launches {
         Launches { list: vec![self], scratch: 0 }
@@ -89,25 +111,30 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
     let _ = plan;
     match &step.kernel {
         Kernel::Map => Ok(map::launches(step)),
+        Kernel::Reduce { op, inner } => reduce::launches(step, facts, *op, *inner),
+        Kernel::ArgReduce(op) => arg_reduce::launches(step, facts, *op),
+        Kernel::Scan(op) => scan::launches(step, facts, *op),
+        Kernel::Sort { descending, limit } => {
+            let order = sort::Order { descending: *descending, limit: *limit, positions: false };
+            sort::launches(step, facts, order)
+        }
+        Kernel::ArgSort { descending, limit } => {
+            let order = sort::Order { descending: *descending, limit: *limit, positions: true };
+            sort::launches(step, facts, order)
+        }
+        Kernel::Softmax { log } => softmax::launches(step, facts, *log),
+        Kernel::RmsNorm { eps } => norm::launches(step, facts, *eps, false),
+        Kernel::LayerNorm { eps } => norm::launches(step, facts, *eps, true),
+        Kernel::Rope(style) => Ok(rope::launches(step, *style)),
+        Kernel::Gather { axis } => Ok(index::gather(step, *axis)),
+        Kernel::Scatter { axis, mode } => index::scatter(step, facts, *axis, *mode),
+        Kernel::WriteAt { axis } => Ok(index::write_at(step, *axis)),
+        Kernel::QuantGather { format } => index::quant_gather(step, facts, *format),
+        Kernel::Custom(kernel) => custom::launches(step, facts, kernel),
         Kernel::Matmul { .. } => matmul::launches(step, facts),
         Kernel::Attention(_) => attention::launches(step, facts),
         Kernel::QuantMatmul { .. } => quant_matmul::launches(step, facts),
         Kernel::Wkv7 => wkv7::launches(step, facts),
-        Kernel::Reduce { .. }
-        | Kernel::ArgReduce(_)
-        | Kernel::Scan(_)
-        | Kernel::Sort { .. }
-        | Kernel::ArgSort { .. }
-        | Kernel::Softmax { .. }
-        | Kernel::RmsNorm { .. }
-        | Kernel::LayerNorm { .. }
-        | Kernel::Rope(_)
-        | Kernel::Gather { .. }
-        | Kernel::Scatter { .. }
-        | Kernel::WriteAt { .. }
-        | Kernel::QuantGather { .. } => {
-            refuse(step, facts, "the Metal backend has no kernel for it yet; use the cpu")
-        }
     }
 }
 

@@ -249,6 +249,7 @@ fn bound_ranges(d: &Dispatch, keep: &[Buffer]) -> Vec<BoundRange> {
             owned,
             writable: a.binding.access == Access::ReadWrite,
             constant: a.binding.kind == BindingKind::Constant,
+            atomic: a.binding.type_name.contains("atomic"),
         });
     }
     out

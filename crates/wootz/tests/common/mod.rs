@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use wootz::{Backend, Device};
 use wootz_backend::{Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Run};
 use wootz_cpu::CpuBackend;
-use wootz_ir::{DType, Result};
+use wootz_ir::{CustomKernel, DType, Result};
 use wootz_plan::{Capabilities, Plan};
 
 pub struct Artificial {
@@ -49,6 +49,9 @@ impl Backend for Artificial {
     }
     fn refuses(&self, dtype: DType) -> Option<&'static str> {
         (self.refuses)(dtype)
+    }
+    fn runs_custom(&self, kernel: &CustomKernel) -> bool {
+        self.cpu.runs_custom(kernel)
     }
     fn allocate(&self, bytes: usize) -> Result<Buffer> {
         self.cpu.allocate(bytes)

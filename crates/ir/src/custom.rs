@@ -1,0 +1,155 @@
+//! Ops that a user writes: one name, and an implementation for each device that shall run it.
+//!
+//! An implementation reads its operands as row-major arrays, one binding each in their order, and writes the whole
+//! result, the binding after them. A device runs the op if it finds an implementation in its own language.
+
+use crate::dtype::{DType, Number};
+use crate::error::Error;
+use crate::shape::Shape;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// A shading language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// Metal's: a kernel function with `[[buffer(i)]]` bindings.
+    Msl,
+    /// WebGPU's: an entry point with storage bindings `@group(0) @binding(i)`.
+    Wgsl,
+}
+
+impl Language {
+    /// The language's usual name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Language::Msl => "MSL",
+            Language::Wgsl => "WGSL",
+        }
+    }
+}
+
+/// Source text for a GPU and how to launch it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuSource {
+    /// The language.
+    pub language: Language,
+    /// The text.
+    pub text: String,
+    /// The function to run.
+    pub entry: String,
+    /// Threads in all, along each axis.
+    pub grid: [usize; 3],
+    /// Threads of a group, along each axis.
+    pub group: [usize; 3],
+    /// Function constants (MSL) or overrides (WGSL) by name.
+    pub constants: Vec<(String, Number)>,
+}
+
+/// An operand as an implementation on the host sees it: row-major.
+#[derive(Clone, Copy, Debug)]
+pub struct HostArray<'a> {
+    /// Its elements.
+    pub bytes: &'a [u8],
+    /// Their dtype.
+    pub dtype: DType,
+    /// Its shape.
+    pub shape: &'a Shape,
+}
+
+/// Computes a result's bytes from operands; the result's are zero before.
+pub type HostFn = dyn Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync;
+
+/// A user's op. Equal ones have the same name, sources and host function.
+#[derive(Clone, Default)]
+pub struct CustomKernel {
+    name: String,
+    sources: Vec<GpuSource>,
+    host: Option<Arc<HostFn>>,
+    /// Of the sources, so that a graph with long ones is found in a cache as quickly as any other.
+    digest: u64,
+}
+
+impl CustomKernel {
+    /// An op without an implementation; `name` appears in messages and traces.
+    pub fn new(name: impl Into<String>) -> CustomKernel {
+        CustomKernel { name: name.into(), ..CustomKernel::default() }
+    }
+
+    /// With an implementation for a GPU.
+    #[must_use]
+    pub fn with_source(mut self, source: GpuSource) -> CustomKernel {
+        self.sources.retain(|s| s.language != source.language);
+        self.sources.push(source);
+        let mut hasher = rustc_hash::FxHasher::default();
+        for GpuSource { language, text, entry, grid, group, constants } in &self.sources {
+            (language, text, entry, grid, group).hash(&mut hasher);
+            constants.iter().for_each(|(name, value)| (name, value.bits()).hash(&mut hasher));
+        }
+        self.digest = hasher.finish();
+        self
+    }
+
+    /// With an implementation for the CPU.
+    #[must_use]
+    pub fn with_host(
+        mut self,
+        f: impl Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync + 'static,
+    ) -> CustomKernel {
+        self.host = Some(Arc::new(f));
+        self
+    }
+
+    /// The op's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The implementation in a language.
+    pub fn source(&self, language: Language) -> Option<&GpuSource> {
+        self.sources.iter().find(|s| s.language == language)
+    }
+
+    /// The implementation for the CPU.
+    pub fn host(&self) -> Option<&HostFn> {
+        self.host.as_deref()
+    }
+
+    /// The error of a device that finds no implementation for itself.
+    pub fn unavailable(&self, device: &str, dtype: DType) -> Error {
+        let reason = format!("it is written for {} only", self.implementations());
+        Error::Unsupported { op: self.name.clone(), dtype, device: device.into(), reason }
+    }
+
+    fn implementations(&self) -> String {
+        let languages = self.sources.iter().map(|s| s.language.name());
+        let all: Vec<&str> = languages.chain(self.host.is_some().then_some("the host")).collect();
+        if all.is_empty() { "nothing".into() } else { all.join(", ") }
+    }
+}
+
+impl PartialEq for CustomKernel {
+    fn eq(&self, other: &CustomKernel) -> bool {
+        let same_host = match (&self.host, &other.host) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        same_host && self.name == other.name && self.digest == other.digest && self.sources == other.sources
+    }
+}
+
+// Function constants are compared by value; a NaN among them only makes a cache miss.
+impl Eq for CustomKernel {}
+
+impl Hash for CustomKernel {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, self.digest, self.host.as_ref().map(|f| Arc::as_ptr(f).cast::<()>())).hash(state);
+    }
+}
+
+impl fmt::Debug for CustomKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CustomKernel({:?} for {})", self.name, self.implementations())
+    }
+}

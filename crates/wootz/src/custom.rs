@@ -1,0 +1,43 @@
+//! Ops that a user writes.
+
+use crate::tensor::Tensor;
+use std::sync::Arc;
+use wootz_ir::{CustomKernel, DType, Error, Result, Shape, build};
+
+impl Tensor {
+    /// The result of a user's kernel over some tensors, as a node of the graph like any other: lazy, planned with its
+    /// neighbours, run in the same batch.
+    ///
+    /// The kernel reads each input in row-major order and writes a whole result of the shape and dtype named here.
+    /// A device without an implementation refuses with an error that says what the kernel is written for.
+    ///
+    /// ```
+    /// use wootz::{CustomKernel, DType, Tensor};
+    ///
+    /// # fn main() -> wootz::Result<()> {
+    /// let reverse_bits = CustomKernel::new("reverse_bits").with_host(|inputs, out| {
+    ///     out.iter_mut().zip(inputs[0].bytes).for_each(|(to, from)| *to = from.reverse_bits());
+    /// });
+    /// let x = Tensor::from_slice(&[1u8, 2, 3])?;
+    /// let y = Tensor::custom(&reverse_bits.into(), &[&x], [3], DType::U8)?;
+    /// assert_eq!(y.to_vec::<u8>()?, [128, 64, 192]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn custom(
+        kernel: &Arc<CustomKernel>,
+        inputs: &[&Tensor],
+        shape: impl Into<Shape>,
+        dtype: DType,
+    ) -> Result<Tensor> {
+        let Some(first) = inputs.first() else {
+            return Err(Error::argument("custom", format!("{} needs at least one input", kernel.name())));
+        };
+        if let Some(other) = inputs.iter().find(|x| x.device != first.device) {
+            let (a, b) = (first.device.name().into(), other.device.name().into());
+            return Err(Error::DeviceMismatch { op: "custom", a, b });
+        }
+        let nodes: Vec<_> = inputs.iter().map(|x| &x.node).collect();
+        first.wrap(build::custom(kernel, &nodes, &shape.into(), dtype))
+    }
+}
