@@ -187,12 +187,7 @@ impl MetalExecutable {
         Ok(())
     }
 
-    fn encode(
-        &self,
-        ready: &Ready,
-        places: &Places<'_>,
-        params: &[Number],
-    ) -> Result<Vec<Box<dyn Running>>> {
+    fn encode(&self, ready: &Ready, places: &Places<'_>, params: &[Number]) -> Result<Vec<Box<dyn Running>>> {
         let blobs: Vec<SmallVec<[u8; 512]>> =
             self.launches.iter().map(|l| l.args.bytes(&l.launch.dims, params)).collect();
         // Arguments too long to be passed inline get a buffer of their own.

@@ -118,7 +118,9 @@ pub fn configure(p: &Problem, facts: &Facts) -> Config {
     if tile_m == 64 && groups(tile_m, tile_n) < ENOUGH_GROUPS / 4 {
         tile_m = 32;
     }
-    let tile_k = if p.dtypes == (DType::F16, DType::F16) { 32 } else { 16 };
+    // Longer steps need fewer barriers; two large tiles of floats would leave room for one threadgroup on a core.
+    let half = p.dtypes == (DType::F16, DType::F16);
+    let tile_k = if half || tile_m + tile_n < 128 { 32 } else { 16 };
     Config::Gemm { tile_m, tile_n, tile_k, splits: splits(groups(tile_m, tile_n), 512) }
 }
 

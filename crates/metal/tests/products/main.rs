@@ -6,5 +6,9 @@ mod cases;
 mod cost;
 mod large;
 mod matmul;
+#[path = "../../examples/kernel_table/problems.rs"]
+#[allow(dead_code, reason = "the example uses all of it")]
+mod problems;
 mod quant;
 mod rig;
+mod table;

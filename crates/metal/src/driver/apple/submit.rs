@@ -29,7 +29,8 @@ impl AppleRunning {
         encode(&command, batch.commands)?;
         command.encodeSignalEvent_value(&device.event, before + 1);
         let keep = Mutex::new(Some(batch.keep));
-        let done = RcBlock::new(move |_: NonNull<ProtocolObject<dyn MTLCommandBuffer>>| drop(keep.lock().take()));
+        let done =
+            RcBlock::new(move |_: NonNull<ProtocolObject<dyn MTLCommandBuffer>>| drop(keep.lock().take()));
         // SAFETY: the block is a valid one, which Metal copies; what it captures may be dropped on any thread.
         unsafe { command.addCompletedHandler(RcBlock::as_ptr(&done)) };
         if let Some(residency) = &device.residency {
@@ -118,7 +119,9 @@ fn encode(command: &ProtocolObject<dyn MTLCommandBuffer>, commands: &[Command<'_
                         at.checked_add(*bytes).is_some_and(|end| end <= m.length())
                     };
                     if !inside(source, from.1) || !inside(target, to.1) {
-                        return Err(DriverError::Failed(format!("a copy of {bytes} bytes leaves its buffers")));
+                        return Err(DriverError::Failed(format!(
+                            "a copy of {bytes} bytes leaves its buffers"
+                        )));
                     }
                     // SAFETY: both ranges were checked.
                     unsafe {
