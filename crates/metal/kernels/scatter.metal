@@ -2,17 +2,20 @@
 // target holds the other elements already.
 //
 // dims: as in index.metal, over the points of the index.
-// Threads: a grid of any size walks the points in strides of itself. Setting takes three passes over a word per element of the target in
+// Threads: a grid of any size walks the points in strides of itself. Setting takes three passes over a word per element that can be reached in
 // `scratch`: clear, let the highest point win, and let winners write; so the last of equal indices wins, as on the CPU. Adding
 // takes one, with atomics: words where Metal has them, and a compare-and-swap of the word around narrow types.
 
+#if defined(WRITES) || defined(ADDS)
 inline index_t place_of(const thread Env& env, constant Args& args, index_t point) {
     const index_t along = resolve(env, long(in0(env, point)), args.dims[3]);
     return indexed_position(args, args.out_strides, point, along);
 }
+#endif
 
 #ifdef SETS
-// The target as if it were contiguous: the element's number.
+// A number for the element of the target that a point goes to: its place in the points' space, with the target's extent along the
+// axis.
 inline index_t number_of(const thread Env& env, constant Args& args, index_t point) {
     const index_t along = resolve(env, long(in0(env, point)), args.dims[3]);
     index_t number = 0, step = 1, rest = point;
@@ -21,7 +24,7 @@ inline index_t number_of(const thread Env& env, constant Args& args, index_t poi
         const index_t at = rest % extent;
         rest = rest / extent;
         number += (axis - 1 == args.dims[2] ? along : at) * step;
-        step *= args.out_shape[axis - 1];
+        step *= axis - 1 == args.dims[2] ? args.dims[3] : extent;
     }
     return number;
 }

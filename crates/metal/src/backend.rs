@@ -3,7 +3,7 @@
 use crate::driver::soft::{SoftDevice, SoftOptions};
 use crate::driver::{Device, DriverError, Finished, Memory, Storage};
 use crate::executable::MetalExecutable;
-use crate::memory::{MetalMemory, memory};
+use crate::memory::{MetalMemory, memory, total};
 use crate::pipelines::Pipelines;
 use parking_lot::Mutex;
 use std::any::Any;
@@ -188,16 +188,7 @@ impl Ready {
 
     /// The figures of both pools.
     pub fn stats(&self) -> MemoryStats {
-        let (a, b) = (self.pool.stats(), self.private.stats());
-        MemoryStats {
-            live: a.live + b.live,
-            cached: a.cached + b.cached,
-            peak: a.peak + b.peak,
-            buffers: a.buffers + b.buffers,
-            cached_blocks: a.cached_blocks + b.cached_blocks,
-            hits: a.hits + b.hits,
-            misses: a.misses + b.misses,
-        }
+        total(&[self.pool.stats(), self.private.stats()])
     }
 
     /// A buffer with a copy of these bytes.

@@ -2,7 +2,7 @@
 
 use crate::driver::Memory;
 use std::sync::Arc;
-use wootz_backend::{Buffer, DeviceMemory, Pool};
+use wootz_backend::{Buffer, DeviceMemory, MemoryStats, Pool};
 
 /// A buffer of the Metal device.
 pub(crate) struct MetalMemory {
@@ -79,4 +79,17 @@ impl DeviceMemory for MetalMemory {
 /// The Metal memory behind a buffer.
 pub(crate) fn memory(buffer: &Buffer) -> Option<&MetalMemory> {
     buffer.memory::<MetalMemory>()
+}
+
+/// The figures of several pools together.
+pub(crate) fn total(parts: &[MemoryStats]) -> MemoryStats {
+    parts.iter().fold(MemoryStats::default(), |a, b| MemoryStats {
+        live: a.live + b.live,
+        cached: a.cached + b.cached,
+        peak: a.peak + b.peak,
+        buffers: a.buffers + b.buffers,
+        cached_blocks: a.cached_blocks + b.cached_blocks,
+        hits: a.hits + b.hits,
+        misses: a.misses + b.misses,
+    })
 }

@@ -15,7 +15,9 @@ macro_rules! kernels {
 /// The texts of a family: what it shares with others, then its own file.
 fn family(name: &str) -> &'static [&'static str] {
     const LANES: &str = kernels!("lanes");
+    const BLOCKS: &str = kernels!("blocks");
     const PRODUCTS: &str = kernels!("products");
+    const ATTENTION: &str = kernels!("attention");
     match name {
         "map" => &[kernels!("map")],
         "reduce" => &[LANES, kernels!("reduce")],
@@ -28,18 +30,19 @@ fn family(name: &str) -> &'static [&'static str] {
         "gather" => &[kernels!("index"), kernels!("gather")],
         "scatter" => &[LANES, kernels!("index"), kernels!("scatter")],
         "write_at" => &[kernels!("write_at")],
-        "quant_gather" => &[kernels!("quant_gather")],
+        "quant_gather" => &[BLOCKS, kernels!("quant_gather")],
+        "quant_gather_floats" => &[kernels!("quant_gather")],
         "gemm" => &[PRODUCTS, kernels!("matrix_sums"), kernels!("gemm")],
         "gemm_tiled" => &[PRODUCTS, kernels!("gemm_tiled")],
         "gemv" => &[PRODUCTS, kernels!("gemv")],
         "split_sum" => &[kernels!("split_sum")],
         "pack_bytes" => &[PRODUCTS, kernels!("pack_bytes")],
-        "quant_gemv" => &[PRODUCTS, kernels!("quant_gemv")],
-        "quant_gemm" => &[PRODUCTS, kernels!("matrix_sums"), kernels!("quant_gemm")],
-        "attention_decode" => &[PRODUCTS, kernels!("attention"), kernels!("attention_decode")],
+        "quant_gemv" => &[PRODUCTS, BLOCKS, kernels!("quant_gemv")],
+        "quant_gemm" => &[PRODUCTS, BLOCKS, kernels!("matrix_sums"), kernels!("quant_gemm")],
+        "attention_decode" => &[PRODUCTS, ATTENTION, kernels!("attention_decode")],
         "attention_combine" => &[kernels!("attention_combine")],
-        "attention_prefill" => &[PRODUCTS, kernels!("attention"), kernels!("attention_prefill")],
-        "attention_tiled" => &[PRODUCTS, kernels!("attention"), kernels!("attention_tiled")],
+        "attention_prefill" => &[PRODUCTS, ATTENTION, kernels!("attention_prefill")],
+        "attention_tiled" => &[PRODUCTS, ATTENTION, kernels!("attention_tiled")],
         "wkv7" => &[PRODUCTS, kernels!("wkv7")],
         _ => unreachable!("no kernel family is called {name}"),
     }
@@ -54,9 +57,6 @@ pub fn source(launch: &Launch, step_code: &str) -> String {
         let _ = writeln!(text, "#define {name} {value}");
     }
     text.push_str(step_code);
-    if launch.defines.iter().any(|(name, _)| *name == "FORMAT") {
-        text.push_str(kernels!("blocks"));
-    }
     family(launch.family).iter().for_each(|part| text.push_str(part));
     text
 }

@@ -53,13 +53,14 @@ pub fn scatter(step: &Step, facts: &Facts, axis: u8, mode: ScatterMode) -> Resul
         launch.dims = space;
         return Ok(launch.alone());
     }
-    if points.count() >= u32::MAX as usize || target.count() > u32::MAX as usize {
+    let reached = points.count() / points[axis as usize] * target[axis as usize];
+    if points.count() >= u32::MAX as usize || reached > u32::MAX as usize {
         return refuse(step, facts, "it sets more elements than 32 bits count");
     }
     let parts = Parts { inputs: false, epilogue: false, four: false, input_four: false, scratch: true };
-    let mut clear = over("scatter_clear", "scatter", target.count()).define("CLEARS", 1);
+    let mut clear = over("scatter_clear", "scatter", reached).define("CLEARS", 1);
     clear.parts = parts.clone();
-    clear.dims = vec![target.count() as u64];
+    clear.dims = vec![reached as u64];
     let mut elect = over("scatter_elect", "scatter", points.count()).define("ELECTS", 1).define("SETS", 1);
     elect.parts = Parts { inputs: true, ..parts };
     elect.dims = space.clone();
@@ -68,7 +69,7 @@ pub fn scatter(step: &Step, facts: &Facts, axis: u8, mode: ScatterMode) -> Resul
     write.parts = Parts { scratch: true, ..Parts::WHOLE };
     write.dims = space;
     write.barrier = true;
-    Ok(Launches { list: vec![clear, elect, write], scratch: target.count() * 4 })
+    Ok(Launches { list: vec![clear, elect, write], scratch: reached * 4 })
 }
 
 pub fn quant_gather(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launches> {
@@ -85,7 +86,9 @@ pub fn quant_gather(step: &Step, facts: &Facts, format: BlockFormat) -> Result<L
     let unit = if format.is_float() { 1 } else { 32 };
     let units = width / unit;
     let threads = units.next_power_of_two().clamp(32, 256) as u32;
-    let mut launch = Launch::new("quant_gather", "quant_gather").over(units, threads, u32::MAX / 256);
+    let mut launch =
+        Launch::new(if format.is_float() { "quant_gather_floats" } else { "quant_gather" }, "quant_gather")
+            .over(units, threads, u32::MAX / 256);
     launch.groups[1] = rows.min(MOST_ROWS) as u32;
     launch.dims = vec![rows as u64, width as u64, step.input_shapes[0][0] as u64, unit as u64];
     let storage = match format {
