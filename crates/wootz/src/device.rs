@@ -148,6 +148,11 @@ impl Device {
         home.standing().report(&home).clone()
     }
 
+    /// Whether this is a choice between devices.
+    pub(crate) fn is_auto(&self) -> bool {
+        matches!(self.0.kind, Kind::Auto(_))
+    }
+
     pub(crate) fn cache(&self) -> &PlanCache {
         self.parts().1
     }

@@ -41,6 +41,21 @@ unsafe impl Sync for Shared {}
 // SAFETY: the job pointer is used only within `Team::run`, which outlives the use; see there.
 unsafe impl Send for Shared {}
 
+/// Whether this process is a child that was forked after the team was made.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+#[cfg(unix)]
+fn watch_forks() {
+    extern "C" fn in_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the handler only stores to an atomic, which is allowed between fork and exec.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+#[cfg(not(unix))]
+fn watch_forks() {}
+
 /// A set of threads that run parallel regions together with the calling thread.
 pub struct Team {
     shared: Arc<Shared>,
@@ -50,9 +65,14 @@ pub struct Team {
 
 impl Team {
     /// The team of the process: `WOOTZ_THREADS` workers, or as many as the machine runs in parallel.
+    ///
+    /// A child made by `fork` has none of the threads: there, regions run on the calling thread alone.
     pub fn global() -> &'static Team {
         static GLOBAL: OnceLock<Team> = OnceLock::new();
-        GLOBAL.get_or_init(|| Team::new(default_size()))
+        GLOBAL.get_or_init(|| {
+            watch_forks();
+            Team::new(default_size())
+        })
     }
 
     /// A team of `count` workers, the caller included. If the system refuses threads, the team is smaller.
@@ -94,7 +114,8 @@ impl Team {
     /// With the payload of the first worker that panicked, after all workers have left the region.
     pub fn run(&self, job: &(dyn Fn(&Worker) + Sync)) {
         let shared = &*self.shared;
-        if shared.count == 1 || self.busy.swap(true, Ordering::Acquire) {
+        let alone = shared.count == 1 || FORKED.load(Ordering::Relaxed);
+        if alone || self.busy.swap(true, Ordering::Acquire) {
             return job(&Worker::solo());
         }
         shared.barrier.reset();

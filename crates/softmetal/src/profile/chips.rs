@@ -6,8 +6,7 @@
 //!   2.6, 5.2, 10.4, 21 and 3.6 Tflop/s, agree within 2 %.) It gives 1398 MHz as the least that the larger M2 chips run at.
 //! - M3 and M4 families: <https://hmc-tech.com/gpu/apple-8-core-m4-fl-vs-apple-30-core-m3-max>. Other pages give up to
 //!   1578 MHz for M4; the lower figure stands here, so that no prediction is too kind.
-//!
-//! M5 is missing: its matrix units have no public rate.
+//! - M5: <https://hmc-tech.com/gpu/apple-10-core-m4-fl-vs-apple-10-core-m5-fl>. Its matrix units are not counted.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -53,6 +52,7 @@ pub const CHIPS: &[Chip] = &[
     row("m4", "apple9", 10, 120.0, 1470.0),
     row("m4-pro", "apple9", 20, 273.0, 1470.0),
     row("m4-max", "apple9", 40, 546.0, 1470.0),
+    row("m5", "apple10", 10, 153.0, 1740.0),
 ];
 
 /// A chip by name.
