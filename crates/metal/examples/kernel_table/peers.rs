@@ -190,7 +190,7 @@ fn candle_gemm(size: usize, dtype: DType) -> Launch {
         .i32(&[size, size, size, size, size, size, size.div_ceil(bn), size.div_ceil(bm)])
         .i64(&[size * size, size * size, size * size])
         .i32(&[0, size / bk, 1]);
-    let whole = [(200, bm), (201, bn), (202, bk)].map(|(index, tile)| (index, size % tile == 0));
+    let whole = [(200, bm), (201, bn), (202, bk)].map(|(index, tile)| (index, size.is_multiple_of(tile)));
     Launch {
         kernel: format!("gemm_nn_{name}_{name}_{bm}_{bn}_{bk}_{}_{}", simds.0, simds.1),
         groups: (ceil(size, bn), ceil(size, bm), 1),
@@ -286,7 +286,12 @@ fn candle_prefill(heads: usize, keys: usize, width: usize) -> Launch {
         groups: (ceil(keys, bq), heads as u32, 1),
         threads: (32, 4, 1),
         memory: 0,
-        constants: vec![(200, keys % bq == 0), (201, keys % bk == 0), (300, false), (301, false)],
+        constants: vec![
+            (200, keys.is_multiple_of(bq)),
+            (201, keys.is_multiple_of(bk)),
+            (300, false),
+            (301, false),
+        ],
         args: vec![halves(count), halves(count), halves(count), Arg::Room(count * 2), params.done()],
     }
 }

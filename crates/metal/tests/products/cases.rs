@@ -1,12 +1,12 @@
-//! The conformance kit's quick cases of these families. The full list is what `wootz check` runs.
+//! The conformance kit's cases of these families: the quick ones always, all of them when asked for.
 
 use crate::rig::Rig;
 use wootz_ir::DType;
 use wootz_testkit::{Level, cases};
 
-fn agrees(rig: &Rig, family: &str) {
+fn agrees(rig: &Rig, level: Level, family: &str) {
     let mut count = 0;
-    for case in cases(Level::Quick).iter().filter(|c| c.family == family && c.dtype != DType::F64) {
+    for case in cases(level).iter().filter(|c| c.family == family && c.dtype != DType::F64) {
         let nodes: Vec<_> = case.leaves.iter().map(|leaf| rig.bind(leaf)).collect();
         let got = (case.build)(&nodes).and_then(|node| rig.run(&node));
         let got = got.unwrap_or_else(|e| panic!("{}: {e}", case.name));
@@ -20,7 +20,7 @@ fn agrees(rig: &Rig, family: &str) {
 fn families_agree_with_the_reference() {
     let rig = Rig::checked();
     for family in ["matmul", "quant_matmul", "attention", "wkv7"] {
-        agrees(&rig, family);
+        agrees(&rig, Level::Quick, family);
     }
 }
 
@@ -28,6 +28,15 @@ fn families_agree_with_the_reference() {
 fn families_agree_on_gpus_without_matrices_and_with_64_lanes() {
     let rig = Rig::mac();
     for family in ["matmul", "quant_matmul", "attention", "wkv7"] {
-        agrees(&rig, family);
+        agrees(&rig, Level::Quick, family);
+    }
+}
+
+#[test]
+#[ignore = "minutes: many hundred pipelines are compiled; run with --ignored"]
+fn every_case_is_clean_under_the_checker() {
+    let rig = Rig::checked();
+    for family in ["wkv7", "attention", "quant_matmul", "matmul"] {
+        agrees(&rig, Level::Full, family);
     }
 }
