@@ -5,8 +5,8 @@
 // last `window`, if there is one. A query that sees nothing (or only −∞) gives 0; a key of weight 0 gives nothing, whatever its value.
 //
 // dims: [0] batch, [1] heads, [2] groups, [3] queries, [4] keys, [5] splits, [6] scale, [7] soft cap (bits of floats), [8] window (with WINDOW).
-// Inputs: 0 q, 1 k, 2 v (strides: batch, head, row, element), then the mask if MASK, then the position if CAUSAL. K_WIDTH and V_WIDTH are the
-// extents of k's and v's rows; Q_UNIT, K_UNIT, V_UNIT: their elements lie side by side.
+// Inputs: 0 q, 1 k, 2 v (strides: batch, head, row, element), then the mask if MASK, then the position if CAUSAL. K_WIDTH and
+// V_WIDTH are the extents of k's and v's rows; K_UNIT, V_UNIT: their elements lie side by side.
 
 // Positions beyond this one see no more than it does, and can be added to.
 #define FAR (1 << 30)

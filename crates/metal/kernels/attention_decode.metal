@@ -13,7 +13,7 @@
 #define V_RUN (V_UNIT && V_WIDTH % 128 == 0 ? 4 : 1)
 #define V_TURNS ((V_WIDTH + WIDTH * V_RUN - 1) / (WIDTH * V_RUN))
 
-inline float4 load_some(device const Raw2* v, offset_t step) {
+inline float4 load_some(device const Raw2* v) {
     return V_RUN == 4 ? load4(v) : float4(widen(v[0]), 0.0f, 0.0f, 0.0f);
 }
 
@@ -115,7 +115,7 @@ kernel void attention_decode(
                 const uint c = (i * WIDTH + lane) * V_RUN;
                 some[i] = float4(0.0f);
                 if (V_WIDTH % (WIDTH * V_RUN) == 0 || c < V_WIDTH) {
-                    some[i] = load_some(value + offset_t(c) * v_step, v_step);
+                    some[i] = load_some(value + offset_t(c) * v_step);
                 }
             }
             for (uint r = 0; r < ROWS; r++) {

@@ -41,17 +41,27 @@ inline float4 bytes_in_place(uint packed) {
 // Bit `bit` of every byte, as bit 4 or as bit `to`.
 inline uint4 bit_to(uint4 bits, uint bit, uint to) { return ((bits >> bit) & 0x01010101u) << to; }
 
-// ---- formats of 32 values: a lane takes a whole block -----------------------------------------------------------------
-
-// What they share: one piece of one pair, and nothing in front of it.
-struct Small {
-    enum : uint { LEN = 32, PIECES = 1, PAIRS = 1, WORDS = 0 };
-    static inline uint position(uint, uint, uint run) { return run * 16; }
+// Members that formats share, as macros: structs of Metal have no bases.
+#define SMALL_BLOCK                                                                   \
+    enum : uint { LEN = 32, PIECES = 1, PAIRS = 1 };                                  \
+    static inline uint position(uint, uint, uint run) { return run * 16; }            \
+    NO_HEAD NO_SHARED
+#define LARGE_BLOCK enum : uint { LEN = 256, PIECES = 4, PAIRS = 2 };
+#define NO_HEAD                                                                       \
+    enum : uint { WORDS = 0 };                                                        \
     static inline uint4 head(device const uchar*, uint) { return uint4(0); }
-    static inline uint4 shared(device const uchar*, uint) { return uint4(0); }
-    static inline float4 codes(uint packed) { return bytes_in_place(packed); }
+#define NO_SHARED static inline uint4 shared(device const uchar*, uint) { return uint4(0); }
+#define CODES_IN_PLACE                                                                \
+    static inline float4 codes(uint packed) { return bytes_in_place(packed); }        \
     static inline float4 factor() { return IN_PLACE_FACTOR; }
-};
+#define SIGNED_BYTES                                                                  \
+    static inline float4 codes(uint packed) { return float4(as_type<char4>(packed)); }\
+    static inline float4 factor() { return float4(1.0f); }
+#define IQ4_CODES                                                                     \
+    static inline float4 codes(uint packed) { return iq4_values(packed); }            \
+    static inline float4 factor() { return float4(1.0f); }
+
+// ---- formats of 32 values: a lane takes a whole block -----------------------------------------------------------------
 
 inline Pair nibbles(uint4 q, float scale, float offset) {
     Pair p;
@@ -63,7 +73,9 @@ inline Pair nibbles(uint4 q, float scale, float offset) {
 }
 
 // d · (code − 8)
-struct Q4_0 : Small {
+struct Q4_0 {
+    SMALL_BLOCK
+    CODES_IN_PLACE
     enum : uint { BYTES = 18, OFFSETS = 1 };
     static inline Pair pair(device const uchar* b, uint, uint, uint4, uint4) {
         const float d = half_at(b);
@@ -72,7 +84,9 @@ struct Q4_0 : Small {
 };
 
 // d · code + m
-struct Q4_1 : Small {
+struct Q4_1 {
+    SMALL_BLOCK
+    CODES_IN_PLACE
     enum : uint { BYTES = 20, OFFSETS = 1 };
     static inline Pair pair(device const uchar* b, uint, uint, uint4, uint4) {
         return nibbles(bytes16_by4(b + 4), half_at(b), half_at(b + 2));
@@ -95,7 +109,9 @@ inline Pair five_bits(uint4 q, uint high, float scale, float offset) {
 }
 
 // d · (code − 16), the fifth bit of value i being bit i of four bytes
-struct Q5_0 : Small {
+struct Q5_0 {
+    SMALL_BLOCK
+    CODES_IN_PLACE
     enum : uint { BYTES = 22, OFFSETS = 1 };
     static inline Pair pair(device const uchar* b, uint, uint, uint4, uint4) {
         const float d = half_at(b);
@@ -105,7 +121,9 @@ struct Q5_0 : Small {
 };
 
 // d · code + m
-struct Q5_1 : Small {
+struct Q5_1 {
+    SMALL_BLOCK
+    CODES_IN_PLACE
     enum : uint { BYTES = 24, OFFSETS = 1 };
     static inline Pair pair(device const uchar* b, uint, uint, uint4, uint4) {
         return five_bits(bytes16_by4(b + 8), *(device const uint*)(b + 4), half_at(b), half_at(b + 2));
@@ -113,10 +131,10 @@ struct Q5_1 : Small {
 };
 
 // d · code, signed bytes
-struct Q8_0 : Small {
+struct Q8_0 {
+    SMALL_BLOCK
     enum : uint { BYTES = 34, OFFSETS = 0 };
-    static inline float4 codes(uint packed) { return float4(as_type<char4>(packed)); }
-    static inline float4 factor() { return float4(1.0f); }
+    SIGNED_BYTES
     static inline Pair pair(device const uchar* b, uint, uint, uint4, uint4) {
         Pair p;
         p.low = bytes16_by2(b + 2);
@@ -142,17 +160,18 @@ inline Pair table_nibbles(uint4 q, float scale) {
     p.offset = float2(0.0f);
     return p;
 }
-struct IQ4_NL : Small {
+struct IQ4_NL {
+    SMALL_BLOCK
     enum : uint { BYTES = 18, OFFSETS = 0 };
-    static inline float4 codes(uint packed) { return iq4_values(packed); }
-    static inline float4 factor() { return float4(1.0f); }
+    IQ4_CODES
     static inline Pair pair(device const uchar* b, uint, uint, uint4, uint4) {
         return table_nibbles(bytes16_by2(b + 2), half_at(b));
     }
 };
 
 // 2^(e − 127) · e2m1. A code's exponent and mantissa, put where half has its own, are 2^14 times too small.
-struct MXFP4 : Small {
+struct MXFP4 {
+    SMALL_BLOCK
     enum : uint { BYTES = 17, OFFSETS = 0 };
     static inline float small_float(uint code) {
         return float(as_type<half>(ushort((code & 8u) << 12 | (code & 7u) << 9)));
@@ -170,14 +189,6 @@ struct MXFP4 : Small {
 
 // ---- formats of 256 values: four lanes take a block -------------------------------------------------------------------
 
-struct Large {
-    enum : uint { LEN = 256, PIECES = 4, PAIRS = 2, WORDS = 0 };
-    static inline uint4 head(device const uchar*, uint) { return uint4(0); }
-    static inline uint4 shared(device const uchar*, uint) { return uint4(0); }
-    static inline float4 codes(uint packed) { return bytes_in_place(packed); }
-    static inline float4 factor() { return IN_PLACE_FACTOR; }
-};
-
 // Scales and offsets of groups 2c and 2c + 1, from d, dmin and 12 bytes of 6-bit numbers: those of groups 0–3 are the low six bits
 // of bytes 0–3 and 4–7; those of groups 4–7 have their low bits in the nibbles of bytes 8–11 and their high bits on top of bytes 0–7.
 inline void six_bit_groups(uint4 head, uint c, thread float2& scale, thread float2& offset) {
@@ -190,12 +201,17 @@ inline void six_bit_groups(uint4 head, uint c, thread float2& scale, thread floa
     offset = -d.y * float2(float(offsets & 0xffu), float((offsets >> 8) & 0xffu));
 }
 
+inline uint six_bit_position(uint piece, uint t, uint run) {
+    return 64 * (piece / 2 * 2 + t) + 32 * run + 16 * (piece % 2);
+}
+
 // Bytes 32c… hold group 2c in their low and 2c + 1 in their high nibbles. Piece: half h of two chunks c; pair: one chunk.
-struct Q4_K : Large {
+struct Q4_K {
+    LARGE_BLOCK
+    NO_SHARED
+    CODES_IN_PLACE
     enum : uint { BYTES = 144, OFFSETS = 1, WORDS = 4 };
-    static inline uint position(uint piece, uint t, uint run) {
-        return 64 * (piece / 2 * 2 + t) + 32 * run + 16 * (piece % 2);
-    }
+    static inline uint position(uint piece, uint t, uint run) { return six_bit_position(piece, t, run); }
     static inline uint4 head(device const uchar* b, uint) { return bytes16_by4(b); }
     static inline Pair pair(device const uchar* b, uint piece, uint t, uint4 head, uint4) {
         const uint c = piece / 2 * 2 + t;
@@ -208,9 +224,11 @@ struct Q4_K : Large {
 };
 
 // As Q4_K; bit g of byte i of the 32 high bytes is the fifth bit of value i of group g.
-struct Q5_K : Large {
+struct Q5_K {
+    LARGE_BLOCK
+    CODES_IN_PLACE
     enum : uint { BYTES = 176, OFFSETS = 1, WORDS = 4 };
-    static inline uint position(uint piece, uint t, uint run) { return Q4_K::position(piece, t, run); }
+    static inline uint position(uint piece, uint t, uint run) { return six_bit_position(piece, t, run); }
     static inline uint4 head(device const uchar* b, uint) { return bytes16_by4(b); }
     static inline uint4 shared(device const uchar* b, uint piece) { return bytes16_by4(b + 16 + 16 * (piece % 2)); }
     static inline Pair pair(device const uchar* b, uint piece, uint t, uint4 head, uint4 high) {
@@ -226,8 +244,10 @@ struct Q5_K : Large {
 
 // d · scale · (code − 32). Each half of 128 values has 64 bytes of nibbles and 32 of high bits; quarter j of it has its nibbles in
 // bytes 32 (j mod 2)…, nibble j / 2, and its high bits in bits 2j…. Piece: 16 bytes i of a half; pair t: quarters t and t + 2.
-struct Q6_K : Large {
-    enum : uint { BYTES = 210, OFFSETS = 1 };
+struct Q6_K {
+    LARGE_BLOCK
+    CODES_IN_PLACE
+    enum : uint { BYTES = 210, OFFSETS = 1, WORDS = 0 };
     static inline uint position(uint piece, uint t, uint run) {
         return 128 * (piece / 2) + 32 * (t + 2 * run) + 16 * (piece % 2);
     }
@@ -252,8 +272,10 @@ struct Q6_K : Large {
 inline uint two_bit_position(uint piece, uint t, uint run) {
     return 128 * (piece / 2) + 32 * (2 * t + run) + 16 * (piece % 2);
 }
-struct Q2_K : Large {
-    enum : uint { BYTES = 84, OFFSETS = 1 };
+struct Q2_K {
+    LARGE_BLOCK
+    CODES_IN_PLACE
+    enum : uint { BYTES = 84, OFFSETS = 1, WORDS = 0 };
     static inline uint position(uint piece, uint t, uint run) { return two_bit_position(piece, t, run); }
     static inline uint4 shared(device const uchar* b, uint piece) { return bytes16_by4(b + 16 + 16 * piece); }
     static inline uint4 head(device const uchar* b, uint) { return uint4(*(device const uint*)(b + 80), 0, 0, 0); }
@@ -272,8 +294,10 @@ struct Q2_K : Large {
 
 // d · (scale − 32) · (code − 4); two bits as in Q2_K, and bit j of byte i of the first 32 is the third bit of value 32 j + i. The 6-bit
 // scale of group g has its low nibble in byte g mod 8, nibble g / 8, and its high bits in byte 8 + g mod 4, from bit 2 (g / 4) on.
-struct Q3_K : Large {
-    enum : uint { BYTES = 110, OFFSETS = 1 };
+struct Q3_K {
+    LARGE_BLOCK
+    CODES_IN_PLACE
+    enum : uint { BYTES = 110, OFFSETS = 1, WORDS = 0 };
     static inline uint position(uint piece, uint t, uint run) { return two_bit_position(piece, t, run); }
     static inline uint4 shared(device const uchar* b, uint piece) { return bytes16_by2(b + 32 + 16 * piece); }
     static inline float scale_of(device const uchar* s, uint g) {
@@ -295,11 +319,13 @@ struct Q3_K : Large {
 };
 
 // d · code, signed bytes; the sums behind them serve integer products and are not read here.
-struct Q8_K : Large {
+struct Q8_K {
+    LARGE_BLOCK
+    NO_HEAD
+    NO_SHARED
     enum : uint { BYTES = 292, OFFSETS = 0 };
     static inline uint position(uint piece, uint t, uint run) { return 64 * piece + 32 * t + 16 * run; }
-    static inline float4 codes(uint packed) { return float4(as_type<char4>(packed)); }
-    static inline float4 factor() { return float4(1.0f); }
+    SIGNED_BYTES
     static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
         device const uchar* q = b + 4 + 64 * piece + 32 * t;
         Pair p;
@@ -312,11 +338,12 @@ struct Q8_K : Large {
 };
 
 // d · (scale − 32) · table[code]; group g has 16 bytes, its scale four bits in a nibble and two in a short.
-struct IQ4_XS : Large {
-    enum : uint { BYTES = 136, OFFSETS = 0 };
+struct IQ4_XS {
+    LARGE_BLOCK
+    NO_SHARED
+    enum : uint { BYTES = 136, OFFSETS = 0, WORDS = 0 };
     static inline uint position(uint piece, uint t, uint run) { return 64 * piece + 32 * t + 16 * run; }
-    static inline float4 codes(uint packed) { return iq4_values(packed); }
-    static inline float4 factor() { return float4(1.0f); }
+    IQ4_CODES
     static inline uint4 head(device const uchar* b, uint piece) {
         return uint4(*(device const uint*)b, uint(b[4 + piece]), 0, 0);
     }

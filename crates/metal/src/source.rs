@@ -48,13 +48,14 @@ fn family(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Defines, prelude, the step's code, the family.
+/// Prelude, defines, the step's code, the family.
 pub fn source(launch: &Launch, step_code: &str) -> String {
     let mut text = String::with_capacity(PRELUDE.len() + step_code.len() + 4096);
+    text.push_str(PRELUDE);
+    // Behind the prelude, so that no header of Metal's own sees them.
     for (name, value) in &launch.defines {
         let _ = writeln!(text, "#define {name} {value}");
     }
-    text.push_str(PRELUDE);
     text.push_str(step_code);
     family(launch.family).iter().for_each(|part| text.push_str(part));
     text

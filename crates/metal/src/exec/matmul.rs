@@ -97,8 +97,10 @@ pub fn configure(p: &Problem, facts: &Facts) -> Config {
         if may_split { wanted.min(p.k / least).max(1) } else { 1 }
     };
     let float = p.dtypes.0.is_float();
-    if float && p.m.min(p.n) <= MOST_VECTORS {
-        let swapped = p.n < p.m;
+    // Bytes of weights are always the matrix, never the vectors.
+    let few = if p.weights.is_some() { p.m } else { p.m.min(p.n) };
+    if float && few <= MOST_VECTORS {
+        let swapped = p.weights.is_none() && p.n < p.m;
         let (rows, matrix) = if swapped { (p.m, p.a) } else { (p.n, p.b) };
         let lanes_along_rows = matrix.outer == 1 && matrix.k != 1 && rows >= 4;
         let splits = if lanes_along_rows { splits(p.batch * rows.div_ceil(64), 256) } else { 1 };
@@ -116,7 +118,9 @@ pub fn configure(p: &Problem, facts: &Facts) -> Config {
     if tile_m == 64 && groups(tile_m, tile_n) < ENOUGH_GROUPS / 4 {
         tile_m = 32;
     }
-    let tile_k = if p.dtypes == (DType::F16, DType::F16) { 32 } else { 16 };
+    // Longer steps need fewer barriers; two large tiles of floats would leave room for one threadgroup on a core.
+    let half = p.dtypes == (DType::F16, DType::F16);
+    let tile_k = if half || tile_m + tile_n < 128 { 32 } else { 16 };
     Config::Gemm { tile_m, tile_n, tile_k, splits: splits(groups(tile_m, tile_n), 512) }
 }
 

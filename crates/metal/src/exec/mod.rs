@@ -29,7 +29,7 @@ pub struct Launch {
     pub family: &'static str,
     /// The kernel's name in it.
     pub kernel: &'static str,
-    /// Macros put in front of everything: name and value.
+    /// Macros put behind the prelude: name and value.
     pub defines: Vec<(&'static str, String)>,
     /// Function constants.
     pub constants: Vec<(ConstantKey, Constant)>,

@@ -1,0 +1,155 @@
+//! The standard problems, and what our kernels do with them.
+
+use crate::rig::{Rig, noise};
+use serde::{Deserialize, Serialize};
+use softmetal::profile::{Counters, DispatchProfile};
+use wootz_blocks::{BlockFormat, quantize};
+use wootz_ir::build::{self, AttentionOptions};
+use wootz_ir::graph::NodeRef;
+use wootz_ir::{DType, Layout, Shape};
+
+/// What one kernel did for one problem.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Whose kernel.
+    pub project: String,
+    /// Its name; several where a problem takes several launches.
+    pub kernel: String,
+    pub problem: String,
+    pub dtype: String,
+    /// Bytes loaded from device memory.
+    pub reads: u64,
+    /// Bytes stored to it.
+    pub writes: u64,
+    /// Float operations, 1024 for each product of simdgroup matrices.
+    pub flops: u64,
+    /// Barriers of threadgroups.
+    pub barriers: u64,
+    /// Operations between lanes.
+    pub simd_ops: u64,
+    /// Bytes that passed through threadgroup memory, in and out.
+    pub threadgroup_bytes: u64,
+}
+
+impl Row {
+    /// The sum over the launches of a problem.
+    pub fn new(project: &str, problem: &Problem, launches: &[DispatchProfile]) -> Row {
+        let mut c = Counters::default();
+        launches.iter().for_each(|l| c.add(&l.counters));
+        Row {
+            project: project.into(),
+            kernel: launches.iter().map(|l| l.kernel.as_str()).collect::<Vec<_>>().join(" + "),
+            problem: problem.name(),
+            dtype: problem.dtype(),
+            reads: c.device_bytes_read,
+            writes: c.device_bytes_written,
+            flops: c.flops_f32 + c.flops_f16 + c.matrix_products * 1024,
+            barriers: c.barriers,
+            simd_ops: c.simd_operations,
+            threadgroup_bytes: c.threadgroup_bytes_read + c.threadgroup_bytes_written,
+        }
+    }
+}
+
+/// A standard problem.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Problem {
+    /// A square product, row-major.
+    Gemm { size: usize, dtype: DType },
+    /// A vector times the rows of a matrix.
+    Gemv { n: usize, k: usize },
+    /// A vector times quantised rows.
+    QuantGemv { format: BlockFormat, n: usize, k: usize },
+    /// Many vectors times quantised rows.
+    QuantGemm { format: BlockFormat, m: usize, n: usize, k: usize },
+    /// One query per head.
+    Decode { heads: usize, groups: usize, keys: usize, width: usize },
+    /// As many queries as keys.
+    Prefill { heads: usize, keys: usize, width: usize },
+}
+
+/// Small enough to be counted in seconds, large enough that edges do not matter.
+pub const PROBLEMS: [Problem; 12] = [
+    Problem::Gemm { size: 256, dtype: DType::F32 },
+    Problem::Gemm { size: 256, dtype: DType::F16 },
+    Problem::Gemv { n: 512, k: 1024 },
+    Problem::QuantGemv { format: BlockFormat::Q4_0, n: 256, k: 2048 },
+    Problem::QuantGemv { format: BlockFormat::Q8_0, n: 256, k: 2048 },
+    Problem::QuantGemv { format: BlockFormat::Q4_K, n: 256, k: 2048 },
+    Problem::QuantGemv { format: BlockFormat::Q5_K, n: 256, k: 2048 },
+    Problem::QuantGemv { format: BlockFormat::Q6_K, n: 256, k: 2048 },
+    Problem::QuantGemm { format: BlockFormat::Q4_0, m: 64, n: 256, k: 512 },
+    Problem::QuantGemm { format: BlockFormat::Q4_K, m: 64, n: 256, k: 512 },
+    Problem::Decode { heads: 8, groups: 2, keys: 512, width: 128 },
+    Problem::Prefill { heads: 2, keys: 128, width: 64 },
+];
+
+impl Problem {
+    pub fn name(&self) -> String {
+        match *self {
+            Problem::Gemm { size, .. } => format!("gemm {size}×{size}×{size}"),
+            Problem::Gemv { n, k } => format!("gemv {n}×{k}"),
+            Problem::QuantGemv { n, k, .. } => format!("quantised gemv {n}×{k}"),
+            Problem::QuantGemm { m, n, k, .. } => format!("quantised gemm {m}×{n}×{k}"),
+            Problem::Decode { heads, groups, keys, width } => {
+                format!("attention, 1 query, {heads}/{groups} heads of {width}, {keys} keys")
+            }
+            Problem::Prefill { heads, keys, width } => {
+                format!("attention, {keys} queries, {heads} heads of {width}, {keys} keys")
+            }
+        }
+    }
+
+    pub fn dtype(&self) -> String {
+        match self {
+            Problem::Gemm { dtype, .. } => dtype.name().into(),
+            Problem::QuantGemv { format, .. } | Problem::QuantGemm { format, .. } => format.name().into(),
+            Problem::Gemv { .. } | Problem::Decode { .. } | Problem::Prefill { .. } => "f16".into(),
+        }
+    }
+
+    fn node(&self, rig: &Rig) -> NodeRef {
+        let f16 = |shape: [usize; 4]| rig.floats(&noise(1, shape.iter().product()), shape, DType::F16);
+        let made = match *self {
+            Problem::Gemm { size, dtype } => {
+                let of = |seed| rig.floats(&noise(seed, size * size), [size, size], dtype);
+                build::matmul(&of(1), &of(2))
+            }
+            Problem::Gemv { n, k } => {
+                let rows = rig.floats(&noise(2, n * k), [n, k], DType::F16);
+                let x = rig.floats(&noise(1, k), [1, k], DType::F16);
+                build::permute(&rows, &[1, 0]).and_then(|matrix| build::matmul(&x, &matrix))
+            }
+            Problem::QuantGemv { format, n, k } => quantised(rig, format, (1, n, k)),
+            Problem::QuantGemm { format, m, n, k } => quantised(rig, format, (m, n, k)),
+            Problem::Decode { heads, groups, keys, width } => {
+                let (k, v) = (f16([1, groups, keys, width]), f16([1, groups, keys, width]));
+                build::attention(&f16([1, heads, 1, width]), &k, &v, AttentionOptions::default())
+            }
+            Problem::Prefill { heads, keys, width } => {
+                let of = || f16([1, heads, keys, width]);
+                build::attention(&of(), &of(), &of(), AttentionOptions::default())
+            }
+        };
+        made.expect("standard problems are well formed")
+    }
+
+    /// What our kernels do with it.
+    pub fn ours(&self, rig: &Rig) -> Row {
+        Row::new("wootz", self, &rig.profiles(&self.node(rig)))
+    }
+}
+
+/// Quantised rows of noise.
+pub fn blocks(format: BlockFormat, n: usize, k: usize) -> Vec<u8> {
+    let mut bytes = vec![0; format.bytes_of(n * k).expect("whole blocks")];
+    quantize(format, &noise(9, n * k), None, &mut bytes).expect("finite values");
+    bytes
+}
+
+fn quantised(rig: &Rig, format: BlockFormat, (m, n, k): (usize, usize, usize)) -> wootz_ir::Result<NodeRef> {
+    let bytes = blocks(format, n, k);
+    let layout = Layout::contiguous(&Shape::from([n, bytes.len() / n]));
+    let w = rig.place(&bytes, layout, DType::U8);
+    build::quant_matmul(&rig.floats(&noise(1, m * k), [m, k], DType::F32), &w, format)
+}
