@@ -27,6 +27,14 @@ enum Kind {
 
 static CPU: LazyLock<Device> = LazyLock::new(|| Device::from_backend(Arc::new(CpuBackend::new())));
 
+/// Devices besides the CPU, looked for once: each kind with the device, or why there is none.
+static FOUND: LazyLock<Vec<(&'static str, Result<Device>)>> = LazyLock::new(|| {
+    vec![
+        #[cfg(feature = "webgpu")]
+        ("webgpu", wootz_webgpu::WebGpuBackend::new().map(|b| Device::from_backend(Arc::new(b)))),
+    ]
+});
+
 impl Device {
     /// The host's cores.
     pub fn cpu() -> Device {
@@ -53,12 +61,22 @@ impl Device {
 
     /// Every device of this machine.
     pub fn all() -> Vec<Device> {
-        vec![Device::cpu()]
+        let found = FOUND.iter().filter_map(|(_, device)| device.as_ref().ok().cloned());
+        std::iter::once(Device::cpu()).chain(found).collect()
     }
 
-    /// The best device for each plan, of all that passed their checks.
+    /// Kinds of devices that this machine lacks, with the reason.
+    pub fn missing() -> Vec<(&'static str, String)> {
+        FOUND.iter().filter_map(|(name, device)| Some((*name, device.as_ref().err()?.to_string()))).collect()
+    }
+
+    /// The best device for each plan, of all that passed their checks. A device that software imitates on the host's
+    /// cores is not among them: it has to be named.
     pub fn auto() -> Device {
-        static AUTO: LazyLock<Device> = LazyLock::new(|| Device::auto_over(Device::all()));
+        static AUTO: LazyLock<Device> = LazyLock::new(|| {
+            let real = Device::all().into_iter().filter(|d| d.info().kind != DeviceKind::Software);
+            Device::auto_over(real.collect())
+        });
         AUTO.clone()
     }
 
@@ -85,6 +103,12 @@ impl Device {
     pub fn from_name(name: &str) -> Result<Device> {
         if name == "auto" {
             return Ok(Device::auto());
+        }
+        if name == "cpu" {
+            return Ok(Device::cpu());
+        }
+        if let Some((_, reason)) = Device::missing().into_iter().find(|(missing, _)| *missing == name) {
+            return Err(Error::Device { device: name.into(), detail: reason });
         }
         let all = Device::all();
         all.iter().find(|d| d.name() == name).cloned().ok_or_else(|| Error::UnknownDevice {
