@@ -254,21 +254,19 @@ pub(crate) fn compile(
     constants: &[(&str, f64)],
     layout: Option<&wgpu::PipelineLayout>,
 ) -> Result<wgpu::ComputePipeline> {
+    let mut messages = Vec::new();
     let parsed = gpu.guarded(&format!("compiling {entry}"), || {
         let module = gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some(entry),
             source: wgpu::ShaderSource::Wgsl(source.into()),
         });
-        let messages = pollster::block_on(module.get_compilation_info()).messages;
-        (module, messages)
+        messages = pollster::block_on(module.get_compilation_info()).messages;
+        module
     });
-    let module = match parsed {
-        Ok((module, messages)) => match first_error(&messages) {
-            Some(message) => return Err(failure(format!("compiling {entry}: {message}"))),
-            None => module,
-        },
-        Err(error) => return Err(error),
-    };
+    if let Some(message) = first_error(&messages) {
+        return Err(failure(format!("compiling {entry}: {message}")));
+    }
+    let module = parsed?;
     gpu.guarded(&format!("making a pipeline of {entry}"), || {
         gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: Some(entry),

@@ -238,38 +238,38 @@ struct Binder<'a> {
 impl Binder<'_> {
     /// The bind group of each launch.
     fn groups(&self, ready: &Ready) -> Result<Vec<wgpu::BindGroup>> {
-        let mut groups = Vec::with_capacity(self.executable.launches.len());
-        for (i, Launch { dispatch, .. }) in self.executable.launches.iter().enumerate() {
-            let mut entries = Vec::with_capacity(dispatch.bindings.len() + 2);
-            if !dispatch.uniform.is_empty() {
-                let bytes = dispatch.uniform.len() * 4;
-                entries.push(entry(0, ready.blocks.raw(), ready.block_offsets[i], bytes)?);
-            }
-            if let (false, Some(params)) = (dispatch.params.is_empty(), &self.held.params) {
-                let bytes = dispatch.params.len().next_multiple_of(2) * 8;
-                entries.push(entry(1, params.raw(), ready.param_offsets[i], bytes)?);
-            }
-            for (slot, binding) in dispatch.bindings.iter().enumerate() {
-                let (memory, base) = match &self.held.detours[i] {
-                    Some(detour) if !binding.read_only => (&detour.memory, 0),
-                    _ => self.resolve(binding)?,
-                };
-                entries.push(entry(
-                    dispatch.first_slot() + slot,
-                    memory.raw(),
-                    base + binding.offset,
-                    binding.bytes,
-                )?);
-            }
-            groups.push(self.gpu.guarded("binding buffers", || {
-                self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
-                    label: None,
-                    layout: &ready.pipelines[i].layout,
-                    entries: &entries,
-                })
-            })?);
+        let launches = 0..self.executable.launches.len();
+        let entries = launches.map(|i| self.entries(ready, i)).collect::<Result<Vec<_>>>()?;
+        self.gpu.guarded("binding buffers", || {
+            let group = |(pipeline, entries): (&Arc<Pipeline>, &Vec<wgpu::BindGroupEntry<'_>>)| {
+                let layout = &pipeline.layout;
+                self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries })
+            };
+            ready.pipelines.iter().zip(&entries).map(group).collect()
+        })
+    }
+
+    /// What launch `i` is bound to.
+    fn entries<'b>(&'b self, ready: &'b Ready, i: usize) -> Result<Vec<wgpu::BindGroupEntry<'b>>> {
+        let dispatch = &self.executable.launches[i].dispatch;
+        let mut entries = Vec::with_capacity(dispatch.bindings.len() + 2);
+        if !dispatch.uniform.is_empty() {
+            let bytes = dispatch.uniform.len() * 4;
+            entries.push(entry(0, ready.blocks.raw(), ready.block_offsets[i], bytes)?);
         }
-        Ok(groups)
+        if let (false, Some(params)) = (dispatch.params.is_empty(), &self.held.params) {
+            let bytes = dispatch.params.len().next_multiple_of(2) * 8;
+            entries.push(entry(1, params.raw(), ready.param_offsets[i], bytes)?);
+        }
+        for (slot, binding) in dispatch.bindings.iter().enumerate() {
+            let (memory, base) = match &self.held.detours[i] {
+                Some(detour) if !binding.read_only => (&detour.memory, 0),
+                _ => self.resolve(binding)?,
+            };
+            let slot = dispatch.first_slot() + slot;
+            entries.push(entry(slot, memory.raw(), base + binding.offset, binding.bytes)?);
+        }
+        Ok(entries)
     }
 
     /// The memory behind a binding, and where in it the bound thing starts.
