@@ -10,7 +10,7 @@ pub struct MemoryStats {
     pub live: usize,
     /// Kept for reuse.
     pub cached: usize,
-    /// The most that was live at once.
+    /// The most that was live at once, since the start or the last trim.
     pub peak: usize,
     /// How many buffers are live.
     pub buffers: usize,
@@ -123,12 +123,13 @@ impl<B> Pool<B> {
         state.stats.buffers -= 1;
     }
 
-    /// Drops every cached block.
+    /// Drops every cached block, and starts the peak anew.
     pub fn trim(&self) {
         let free = {
             let mut state = self.state.lock();
             state.stats.cached = 0;
             state.stats.cached_blocks = 0;
+            state.stats.peak = state.stats.live;
             std::mem::take(&mut state.free)
         };
         drop(free);

@@ -115,12 +115,38 @@ impl Chat<'_> {
         Ok(self.session.clear()?)
     }
 
+    /// The tokens of the conversation. The oldest messages are left out where an answer would have no room.
+    fn prompt(&mut self) -> Result<(Vec<u32>, usize), Failure> {
+        // An answer of a quarter of the context, or as long as it may be.
+        let room = self.args.limit.min(self.session.context() / 4);
+        let first = self.messages.iter().take_while(|m| m.role == "system").count();
+        let mut dropped = 0;
+        loop {
+            let text = self.template.render(&self.messages, true)?;
+            let tokens = self.session.model().tokenizer().encode(&text, Encoding::TEMPLATE);
+            // Questions go with their answers, and the last question stays.
+            let can_drop = self.messages.len() > first + 2;
+            if tokens.len() + room <= self.session.context() || !can_drop {
+                return Ok((tokens, dropped));
+            }
+            self.messages.drain(first..first + 2);
+            dropped += 2;
+        }
+    }
+
     /// Shows the answer as it comes. A message that failed is not kept.
     fn answer(&mut self, text: &str) -> Result<(), Failure> {
         self.messages.push(Message::new("user", text));
-        let prompt = self.template.render(&self.messages, true)?;
+        let (prompt, dropped) = self.prompt()?;
+        if dropped > 0 {
+            let what = if dropped == 1 { "message was" } else { "messages were" };
+            anstream::println!(
+                "{}",
+                paint(DIM, format!("(the context is full: {dropped} old {what} left out)"))
+            );
+        }
         let request = Request {
-            prompt: self.session.model().tokenizer().encode(&prompt, Encoding::TEMPLATE),
+            prompt,
             limit: self.args.limit,
             sampling: self.args.sampling.sampling(),
             seed: self.args.sampling.seed(),

@@ -5,7 +5,9 @@ use anstyle::Style;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::sync::Arc;
 use wootz::check::{CheckReport, Level, check_matching};
+use wootz::metal::{MetalBackend, SoftOptions};
 use wootz::{DType, Device};
 
 /// Compare a device with the reference evaluator, op by op
@@ -23,12 +25,54 @@ pub struct Args {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    soft: Soft,
+}
+
+/// How the software Metal device behaves; for `--device metal`
+#[derive(clap::Args)]
+struct Soft {
+    /// Check every memory access of every kernel
+    #[arg(long)]
+    sanitize: bool,
+    /// Run threads, groups and unordered launches in another order
+    #[arg(long, value_name = "SEED")]
+    shuffle: Option<u64>,
+    /// The GPU family to imitate: mac2, apple7, apple8, apple9, apple10
+    #[arg(long, value_name = "FAMILY")]
+    gpu_family: Option<String>,
+    /// Lanes of a simdgroup: 32, or 64 on mac2
+    #[arg(long, value_name = "COUNT")]
+    lanes: Option<u32>,
+}
+
+impl Soft {
+    /// The device that these options ask for, if they ask for one.
+    fn device(&self, name: Option<&str>) -> Result<Option<Device>, Box<dyn std::error::Error>> {
+        let Soft { sanitize, shuffle, gpu_family, lanes } = self;
+        if !sanitize && shuffle.is_none() && gpu_family.is_none() && lanes.is_none() {
+            return Ok(None);
+        }
+        if name != Some("metal") {
+            return Err("--sanitize, --shuffle, --gpu-family and --lanes are for --device metal".into());
+        }
+        let family = gpu_family.as_deref().map(str::parse).transpose()?;
+        let options = SoftOptions {
+            family,
+            simd_width: *lanes,
+            sanitize: *sanitize,
+            shuffle: *shuffle,
+            ..SoftOptions::default()
+        };
+        Ok(Some(Device::from_backend(Arc::new(MetalBackend::soft(options)))))
+    }
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let devices = match args.device.as_deref() {
-        Some(name) => vec![Device::from_name(name)?],
-        None => Device::all(),
+    let devices = match (args.soft.device(args.device.as_deref())?, args.device.as_deref()) {
+        (Some(device), _) => vec![device],
+        (None, Some(name)) => vec![Device::from_name(name)?],
+        (None, None) => Device::all(),
     };
     let level = if args.quick { Level::Quick } else { Level::Full };
     let mut reports = Vec::new();

@@ -4,7 +4,7 @@ use crate::output::{self, HEAD, Outcome, Table};
 use anstyle::Style;
 use serde_json::json;
 use std::process::ExitCode;
-use wootz::Device;
+use wootz::{Calibration, Device, DeviceKind};
 
 /// List the devices of this machine
 #[derive(clap::Args)]
@@ -12,22 +12,31 @@ pub struct Args {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
+    /// Measure each device anew and show what `auto` reckons with
+    #[arg(long)]
+    calibrate: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
     let default = Device::from_environment()?;
     let devices = Device::all();
+    let calibrations = if args.calibrate { calibrations(&devices)? } else { vec![None; devices.len()] };
     if args.json {
         let list: Vec<_> = devices
             .iter()
-            .map(|d| {
+            .enumerate()
+            .map(|(i, d)| {
                 let info = d.info();
                 let facts: serde_json::Map<_, _> =
                     info.facts.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
-                json!({
+                let mut device = json!({
                     "name": info.name, "description": info.description, "kind": info.kind.name(), "facts": facts,
                     "memory_bytes": info.memory_limit, "default": *d == default,
-                })
+                });
+                if let Some(calibration) = &calibrations[i] {
+                    device["calibration"] = to_json(calibration);
+                }
+                device
             })
             .collect();
         let missing: Vec<_> = Device::missing()
@@ -62,5 +71,67 @@ pub fn run(args: &Args) -> Outcome {
         "\n{}",
         output::paint(output::DIM, "* used by default; WOOTZ_DEVICE or --device choose another")
     );
+    if args.calibrate {
+        print_calibrations(&devices, &calibrations);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Measures every device and keeps the figures where `auto` looks for them. Devices imitated in software are not for
+/// `auto`, and take long.
+fn calibrations(devices: &[Device]) -> Result<Vec<Option<Calibration>>, Box<dyn std::error::Error>> {
+    let bar = output::progress(devices.len(), "measuring");
+    let mut calibrations = Vec::new();
+    for device in devices {
+        let software = device.info().kind == DeviceKind::Software;
+        calibrations.push(if software { None } else { Some(Calibration::renew(device)?) });
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(calibrations)
+}
+
+fn to_json(calibration: &Calibration) -> serde_json::Value {
+    let (costs, limits) = (&calibration.costs, &calibration.limits);
+    json!({
+        "submit_s": costs.submit, "step_s": costs.step, "byte_s": costs.byte, "flop_s": costs.flop,
+        "transfer_s": costs.transfer, "limit_bytes_per_s": limits.bytes_per_s,
+        "limit_flops_per_s": limits.flops_per_s,
+    })
+}
+
+/// The cost model: what `auto` adds up for a plan.
+fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) {
+    anstream::println!("\n{}", output::paint(HEAD, "cost model"));
+    let mut table = Table::default();
+    let head =
+        ["", "submission", "step", "memory", "products", "transfers", "copy limit", "multiply-add limit"];
+    table.row(HEAD, head);
+    for (device, calibration) in devices.iter().zip(calibrations) {
+        let Some(calibration) = calibration else { continue };
+        let (costs, limits) = (&calibration.costs, &calibration.limits);
+        let per_second = |seconds: f64, unit: &str| format!("{:.1} G{unit}/s", 1e-9 / seconds);
+        let cells = [
+            device.name().to_string(),
+            format!("{:.2} µs", costs.submit * 1e6),
+            format!("{:.2} µs", costs.step * 1e6),
+            per_second(costs.byte, "B"),
+            per_second(costs.flop, "FLOP"),
+            per_second(costs.transfer, "B"),
+            format!("{:.1} GB/s", limits.bytes_per_s / 1e9),
+            format!("{:.1} GFLOP/s", limits.flops_per_s / 1e9),
+        ];
+        table.row(Style::new(), cells);
+    }
+    table.print();
+    for (device, _) in devices.iter().zip(calibrations).filter(|(_, c)| c.is_none()) {
+        let text = format!("{device} is imitated in software: auto does not use it");
+        anstream::println!("{}", output::paint(output::DIM, text));
+    }
+    let kept = devices.iter().zip(calibrations).filter(|(_, c)| c.is_some());
+    for (device, _) in kept {
+        if let Some(path) = Calibration::path(device) {
+            anstream::println!("{}", output::paint(output::DIM, format!("kept in {}", path.display())));
+        }
+    }
 }

@@ -5,9 +5,9 @@ use crate::output::{HEAD, Outcome, Table, bytes};
 use anstyle::Style;
 use serde_json::json;
 use std::process::ExitCode;
-use wootz_gguf::Gguf;
 use wootz_llm::config::Config;
 use wootz_llm::estimate::{CacheFormat, Estimate, Load};
+use wootz_llm::hub;
 
 /// Estimate the memory that a model takes at a context length
 #[derive(clap::Args)]
@@ -26,14 +26,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let gguf = Gguf::open(models::find(&args.model)?)?;
+    let gguf = hub::open(models::find(&args.model)?)?;
     let config = Config::from_gguf(&gguf)?;
     let context = args.context.unwrap_or(config.context);
-    let caches = [("f32", CacheFormat::F32), ("f16", CacheFormat::F16)];
     let mut table = Table::default();
     table.row(HEAD, ["cache", "weights", "context", "activations", "in all"]);
     let mut list = Vec::new();
-    for (name, cache) in caches {
+    for (name, cache) in CacheFormat::ALL {
         let load = Load { context, sequences: args.sequences, batch: 128, cache };
         let estimate = Estimate::new(&gguf, &config, load)?;
         let parts = [estimate.weights, estimate.cache, estimate.activations, estimate.total()];

@@ -38,7 +38,7 @@ enum Command {
     Run(run::Args),
     /// Talk with a language model
     Chat(chat::Args),
-    /// Fetch a known model, or list them
+    /// Fetch a model, or list the known ones
     Pull(pull::Args),
     /// Show the metadata and tensors of a model file
     Inspect(inspect::Args),

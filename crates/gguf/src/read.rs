@@ -6,39 +6,81 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
+use wootz_blocks::BlockFormat;
+
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
-use crate::tensor::Tensor;
+use crate::tensor::{Tensor, size};
 use crate::value::{Array, Value, ValueType};
+use crate::write::Writer;
 use crate::{DEFAULT_ALIGNMENT, MAGIC};
 
-/// The bytes of a file: mapped, or given.
+/// The bytes of a file: mapped, or given. Cloning shares them.
+#[derive(Clone, Debug)]
+pub struct Bytes(Source);
+
 #[derive(Clone, Debug)]
 enum Source {
     Mapped(Arc<memmap2::Mmap>),
     Owned(Arc<[u8]>),
 }
 
-impl Deref for Source {
+impl Bytes {
+    /// Maps a file, which must not change while it is in use.
+    pub fn map(path: impl AsRef<Path>) -> Result<Bytes> {
+        let path = path.as_ref();
+        let io = |action| move |source| Error::Io { action, path: path.display().to_string(), source };
+        let file = File::open(path).map_err(io("open"))?;
+        // SAFETY: the map is read-only and private to this process; that nobody shortens or rewrites the
+        // file under it is the documented condition of this crate.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map"))?;
+        Ok(Bytes(Source::Mapped(Arc::new(map))))
+    }
+}
+
+impl<T: Into<Arc<[u8]>>> From<T> for Bytes {
+    fn from(bytes: T) -> Bytes {
+        Bytes(Source::Owned(bytes.into()))
+    }
+}
+
+impl Deref for Bytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        match self {
+        match &self.0 {
             Source::Mapped(map) => map,
             Source::Owned(bytes) => bytes,
         }
     }
 }
 
+/// A tensor that lies in another file, or in memory.
+#[derive(Clone, Debug)]
+pub struct ExternalTensor {
+    /// Its name.
+    pub name: String,
+    /// Its extents, fastest-varying first.
+    pub dims: Vec<u64>,
+    /// How it is stored.
+    pub format: BlockFormat,
+    /// What holds its data.
+    pub bytes: Bytes,
+    /// Where in it the data is.
+    pub range: Range<usize>,
+}
+
 /// A checked GGUF file. Cloning shares the map.
 #[derive(Clone, Debug)]
 pub struct Gguf {
-    source: Source,
+    source: Bytes,
     version: u32,
     entries: Vec<Entry>,
     keys: HashMap<String, usize>,
     tensors: Vec<Tensor>,
     names: HashMap<String, usize>,
     data: Range<usize>,
+    /// Data of the tensors, where it is not in the source.
+    external: Vec<(Bytes, Range<usize>)>,
 }
 
 /// A metadata entry: where its value stands, so that the file's bytes are read in place.
@@ -52,21 +94,41 @@ struct Entry {
 impl Gguf {
     /// Maps and checks a file.
     pub fn open(path: impl AsRef<Path>) -> Result<Gguf> {
-        let path = path.as_ref();
-        let io = |action| move |source| Error::Io { action, path: path.display().to_string(), source };
-        let file = File::open(path).map_err(io("open"))?;
-        // SAFETY: the map is read-only and private to this process; that nobody shortens or rewrites the
-        // file under it is the documented condition of this crate.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map"))?;
-        Gguf::parse(Source::Mapped(Arc::new(map)))
+        Gguf::parse(Bytes::map(path)?)
     }
 
     /// Checks a file that is in memory.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Gguf> {
-        Gguf::parse(Source::Owned(bytes.into()))
+        Gguf::parse(bytes.into().into())
     }
 
-    fn parse(source: Source) -> Result<Gguf> {
+    /// What a GGUF file would be whose metadata are the writer's and whose tensors stay where they are.
+    pub fn assemble(metadata: &Writer, tensors: Vec<ExternalTensor>) -> Result<Gguf> {
+        let mut header = Vec::new();
+        metadata.write(&mut header, |spec| Err(Error::MissingTensor(spec.name.clone())))?;
+        let mut gguf = Gguf::from_bytes(header)?;
+        for tensor in tensors {
+            let ExternalTensor { name, dims, format, bytes, range } = tensor;
+            let fail = |problem| Err(Error::Tensor { name: name.clone(), problem });
+            let size = match size(&dims, format.into()) {
+                Ok(size) => size,
+                Err(problem) => return fail(problem),
+            };
+            if bytes.get(range.clone()).map(|data| data.len() as u64) != Some(size) {
+                let len = bytes.len();
+                return fail(format!("its {size} bytes are not bytes {range:?} of {len}"));
+            }
+            let index = gguf.tensors.len();
+            if gguf.names.insert(name.clone(), index).is_some() {
+                return fail("stands twice".into());
+            }
+            gguf.tensors.push(Tensor { name, dims, kind: format.into(), offset: 0, bytes: size });
+            gguf.external.push((bytes, range));
+        }
+        Ok(gguf)
+    }
+
+    fn parse(source: Bytes) -> Result<Gguf> {
         let mut cursor = Cursor::new(&source);
         let version = header(&mut cursor)?;
         let tensor_count = cursor.count(24, &|| "tensor count".into())?;
@@ -96,7 +158,8 @@ impl Gguf {
         }
         let index_end = cursor.position() as u64;
         let end = source.len();
-        let mut gguf = Gguf { source, version, entries, keys, tensors, names, data: end..end };
+        let mut gguf =
+            Gguf { source, version, entries, keys, tensors, names, data: end..end, external: vec![] };
         gguf.place_data(index_end)?;
         Ok(gguf)
     }
@@ -143,9 +206,9 @@ impl Gguf {
         self.version
     }
 
-    /// Size of the whole file in bytes.
+    /// Size of the whole file in bytes, or of all parts.
     pub fn file_bytes(&self) -> usize {
-        self.source.len()
+        self.source.len() + self.external.iter().map(|(_, range)| range.len()).sum::<usize>()
     }
 
     /// The metadata.
@@ -170,18 +233,18 @@ impl Gguf {
 
     /// The data of a tensor of this file.
     pub fn data(&self, tensor: &Tensor) -> &[u8] {
-        &self.source[self.data_range(tensor)]
+        let (bytes, range) = self.place(tensor);
+        &bytes[range]
     }
 
-    /// Where in the whole file the data of a tensor stands; [`Gguf::bytes`] is indexed by it.
-    pub fn data_range(&self, tensor: &Tensor) -> Range<usize> {
+    /// What holds the data of a tensor of this file, and where in it the data is.
+    pub fn place(&self, tensor: &Tensor) -> (&Bytes, Range<usize>) {
+        let external = self.names.get(&tensor.name).and_then(|&index| self.external.get(index));
+        if let Some((bytes, range)) = external {
+            return (bytes, range.clone());
+        }
         let start = self.data.start + tensor.offset as usize;
-        start..start + tensor.bytes as usize
-    }
-
-    /// The whole file.
-    pub fn bytes(&self) -> &[u8] {
-        &self.source
+        (&self.source, start..start + tensor.bytes as usize)
     }
 }
 

@@ -82,6 +82,28 @@ fn metadata_can_be_carried_over() {
 }
 
 #[test]
+fn tensors_may_lie_elsewhere() {
+    let mut w = Writer::new();
+    w.set("general.architecture", "llama");
+    let bytes = wootz_gguf::Bytes::from(vec![9u8; 40]);
+    let part = |name: &str, range: std::ops::Range<usize>| wootz_gguf::ExternalTensor {
+        name: name.into(),
+        dims: vec![4, 2],
+        format: BlockFormat::F16,
+        bytes: bytes.clone(),
+        range,
+    };
+    let gguf = Gguf::assemble(&w, vec![part("a", 0..16), part("b", 24..40)]).unwrap();
+    assert_eq!(gguf.metadata().str("general.architecture").unwrap(), "llama");
+    assert_eq!(gguf.data(gguf.tensor("b").unwrap()), [9u8; 16]);
+    assert_eq!(gguf.place(gguf.tensor("b").unwrap()).1, 24..40);
+    let refused = |parts| Gguf::assemble(&w, parts).unwrap_err().to_string();
+    assert!(refused(vec![part("a", 0..12)]).contains("16 bytes are not bytes 0..12"));
+    assert!(refused(vec![part("a", 32..48)]).contains("32..48 of 40"));
+    assert!(refused(vec![part("a", 0..16), part("a", 0..16)]).contains("twice"));
+}
+
+#[test]
 fn errors_name_key_and_type() {
     let gguf = open(sample()).unwrap();
     let message = gguf.metadata().usize("a.strings").unwrap_err().to_string();
@@ -111,7 +133,7 @@ fn other_files_and_versions_are_refused_by_name() {
 fn every_truncation_is_an_error() {
     let whole = sample();
     let gguf = open(whole.clone()).unwrap();
-    let last = gguf.data_range(gguf.tensor("third").unwrap()).end;
+    let last = gguf.place(gguf.tensor("third").unwrap()).1.end;
     for len in 0..last {
         assert!(open(whole[..len].to_vec()).is_err(), "cut to {len} of {last} bytes");
     }

@@ -23,10 +23,10 @@ pub type Payload = Arc<dyn Any + Send + Sync>;
 pub struct Node {
     shape: Shape,
     dtype: DType,
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
 }
 
-enum State {
+pub(crate) enum State {
     Constant(Number),
     Ready(Leaf),
     Lazy(Op, Operands),

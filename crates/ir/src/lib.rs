@@ -13,6 +13,7 @@ pub mod custom;
 pub mod dtype;
 pub mod elementwise;
 pub mod error;
+pub mod flat;
 pub mod graph;
 pub mod layout;
 pub mod op;

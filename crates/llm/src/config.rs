@@ -57,6 +57,15 @@ pub enum RopeScaling {
     },
 }
 
+/// Which values of a head turn together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairs {
+    /// Values 0 and 1, 2 and 3, …
+    Neighbours,
+    /// Values `i` and `i + n/2`.
+    Halves,
+}
+
 /// Numbers of an attention model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
@@ -70,6 +79,8 @@ pub struct Attention {
     pub value_len: usize,
     /// How many values of a head are rotated.
     pub rope_len: usize,
+    /// Which of them turn together.
+    pub rope_pairs: Pairs,
     /// Base of the rotation frequencies.
     pub rope_base: f32,
     /// Base in sliding-window layers.
@@ -249,6 +260,7 @@ fn attention(keys: &Keys<'_>, family: Family, width: usize) -> Result<Attention>
             key_len,
             value_len,
             rope_len,
+            rope_pairs: pairs(keys, family)?,
             rope_base,
             rope_base_local: if gemma { keys.number_or("rope.freq_base_swa", 10_000.0)? } else { rope_base },
             rope_scaling: scaling(keys)?,
@@ -257,6 +269,19 @@ fn attention(keys: &Keys<'_>, family: Family, width: usize) -> Result<Attention>
         });
     };
     Err(Error::Model(problem))
+}
+
+/// The key of a choice that GGUF files leave to the architecture.
+pub(crate) const PAIRS_KEY: &str = "wootz.rope.pairs";
+
+/// Llama's matrices are reordered for neighbours when they are converted to GGUF; nobody else's are.
+fn pairs(keys: &Keys<'_>, family: Family) -> Result<Pairs> {
+    match keys.meta.optional(PAIRS_KEY, "a string", |v| v.as_str())? {
+        Some("halves") => Ok(Pairs::Halves),
+        None if family == Family::Llama => Ok(Pairs::Neighbours),
+        None => Ok(Pairs::Halves),
+        Some(other) => Err(Error::Model(format!("{PAIRS_KEY} is '{other}', not 'halves'"))),
+    }
 }
 
 fn scaling(keys: &Keys<'_>) -> Result<RopeScaling> {

@@ -14,15 +14,35 @@ pub enum CacheFormat {
     /// 16-bit floats.
     #[default]
     F16,
+    /// 16-bit floats with the range of f32.
+    BF16,
     /// 8-bit blocks of 32 with a scale.
     Q8_0,
 }
 
 impl CacheFormat {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, CacheFormat); 4] = [
+        ("f32", CacheFormat::F32),
+        ("f16", CacheFormat::F16),
+        ("bf16", CacheFormat::BF16),
+        ("q8_0", CacheFormat::Q8_0),
+    ];
+
+    /// The format of this name, in any case.
+    pub fn from_name(name: &str) -> Result<CacheFormat> {
+        let found = CacheFormat::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        found.map(|f| f.1).ok_or_else(|| {
+            let known = CacheFormat::ALL.map(|f| f.0).join(", ");
+            Error::Model(format!("a cache of '{name}' is none of {known}"))
+        })
+    }
+
     fn block_format(self) -> BlockFormat {
         match self {
             CacheFormat::F32 => BlockFormat::F32,
             CacheFormat::F16 => BlockFormat::F16,
+            CacheFormat::BF16 => BlockFormat::BF16,
             CacheFormat::Q8_0 => BlockFormat::Q8_0,
         }
     }

@@ -88,6 +88,109 @@ fn rate(count: usize, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
+/// An answer on its way.
+struct Answer<'a> {
+    request: &'a Request,
+    random: Random,
+    stream: TextStream,
+    stops: StopStrings,
+    logits: Vec<f32>,
+    text: String,
+    tokens: Vec<u32>,
+    finish: Option<Finish>,
+    reused_tokens: usize,
+    prompt_time: Duration,
+    decode_steps: usize,
+}
+
+impl<'a> Answer<'a> {
+    /// Reads the prompt.
+    fn start(session: &mut Session, request: &'a Request) -> Result<Answer<'a>> {
+        request.sampling.check()?;
+        if request.prompt.len() >= session.context() {
+            let (prompt, context) = (request.prompt.len(), session.context());
+            let problem = format!("a prompt of {prompt} tokens leaves no room in a context of {context}");
+            return Err(Error::Model(problem));
+        }
+        let started = Instant::now();
+        let (logits, reused_tokens) = session.read(&request.prompt)?;
+        Ok(Answer {
+            request,
+            random: Random::new(request.seed),
+            stream: TextStream::new(),
+            stops: StopStrings::new(request.stops.iter().cloned()),
+            logits,
+            text: String::new(),
+            tokens: Vec::new(),
+            finish: None,
+            reused_tokens,
+            prompt_time: started.elapsed(),
+            decode_steps: 0,
+        })
+    }
+
+    /// Chooses the next token and shows its text. Returns the token where another one is to follow it.
+    fn choose(
+        &mut self,
+        session: &Session,
+        show: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Option<u32>> {
+        let limit = self.request.limit;
+        let finish = 'ended: {
+            if self.tokens.len() == limit {
+                break 'ended Finish::Limit;
+            }
+            let tokenizer = session.model().tokenizer();
+            let sampling = &self.request.sampling;
+            let token = sampling.choose(&mut self.logits, session.tokens(), &mut self.random)?;
+            if tokenizer.vocab().is_end(token) {
+                break 'ended Finish::End;
+            }
+            self.tokens.push(token);
+            let piece = self.stops.push(&self.stream.push(tokenizer, token, false));
+            self.text.push_str(&piece);
+            if show(&piece).is_break() {
+                break 'ended Finish::Cancelled;
+            }
+            if self.stops.stopped() {
+                break 'ended Finish::Stop;
+            }
+            if self.tokens.len() == limit {
+                break 'ended Finish::Limit;
+            }
+            if session.tokens().len() == session.context() {
+                break 'ended Finish::Context;
+            }
+            return Ok(Some(token));
+        };
+        self.finish = Some(finish);
+        if finish != Finish::Stop {
+            let rest = self.stops.push(&self.stream.finish()) + &self.stops.finish();
+            self.text.push_str(&rest);
+            let _ = show(&rest);
+        }
+        Ok(None)
+    }
+
+    fn follow(&mut self, logits: Vec<f32>) {
+        self.logits = logits;
+        self.decode_steps += 1;
+    }
+
+    fn into_generated(self, decode_time: Duration) -> Generated {
+        Generated {
+            text: self.text,
+            tokens: self.tokens,
+            finish: self.finish.unwrap_or(Finish::Cancelled),
+            prompt_tokens: self.request.prompt.len(),
+            reused_tokens: self.reused_tokens,
+            prompt_time: self.prompt_time,
+            decode_steps: self.decode_steps,
+            decode_time,
+        }
+    }
+}
+
 impl Session {
     /// Continues a prompt. `show` gets the text as it comes, and breaks to cancel; what was read stays in the session.
     pub fn generate(
@@ -95,62 +198,50 @@ impl Session {
         request: &Request,
         mut show: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Generated> {
-        request.sampling.check()?;
-        if request.prompt.len() >= self.context() {
-            let (prompt, context) = (request.prompt.len(), self.context());
-            let problem = format!("a prompt of {prompt} tokens leaves no room in a context of {context}");
+        let mut answer = Answer::start(self, request)?;
+        let started = Instant::now();
+        while let Some(token) = answer.choose(self, &mut show)? {
+            answer.follow(self.advance(&[token])?);
+        }
+        Ok(answer.into_generated(started.elapsed()))
+    }
+
+    /// Continues several prompts, each in its own session on one model. Their tokens are computed together, so that
+    /// weights are read once for all of them. `show` gets the number of the prompt with its text; its break cancels
+    /// that answer only. Decode times are those of all answers together.
+    pub fn generate_together(
+        sessions: &mut [Session],
+        requests: &[Request],
+        mut show: impl FnMut(usize, &str) -> ControlFlow<()>,
+    ) -> Result<Vec<Generated>> {
+        if sessions.len() != requests.len() {
+            let problem = format!("{} requests were given for {} sessions", requests.len(), sessions.len());
             return Err(Error::Model(problem));
         }
-        let model = self.model().clone();
-        let mut random = Random::new(request.seed);
-        let (mut stream, mut stops) = (TextStream::new(), StopStrings::new(request.stops.iter().cloned()));
+        let starts = sessions.iter_mut().zip(requests);
+        let mut answers =
+            starts.map(|(session, request)| Answer::start(session, request)).collect::<Result<Vec<_>>>()?;
         let started = Instant::now();
-        let (mut logits, reused_tokens) = self.read(&request.prompt)?;
-        let prompt_time = started.elapsed();
-        let (mut text, mut tokens, mut decode_steps) = (String::new(), Vec::new(), 0);
-        let started = Instant::now();
-        let finish = loop {
-            if tokens.len() == request.limit {
-                break Finish::Limit;
+        let mut times = vec![Duration::ZERO; answers.len()];
+        loop {
+            let (mut going, mut tokens) = (Vec::new(), Vec::new());
+            for (i, answer) in answers.iter_mut().enumerate().filter(|(_, a)| a.finish.is_none()) {
+                match answer.choose(&sessions[i], &mut |text| show(i, text))? {
+                    Some(token) => {
+                        going.push(i);
+                        tokens.push(token);
+                    }
+                    None => times[i] = started.elapsed(),
+                }
             }
-            let token = request.sampling.choose(&mut logits, self.tokens(), &mut random)?;
-            if model.tokenizer().vocab().is_end(token) {
-                break Finish::End;
+            if going.is_empty() {
+                break;
             }
-            tokens.push(token);
-            let piece = stops.push(&stream.push(model.tokenizer(), token, false));
-            text.push_str(&piece);
-            if show(&piece).is_break() {
-                break Finish::Cancelled;
-            }
-            if stops.stopped() {
-                break Finish::Stop;
-            }
-            if tokens.len() == request.limit {
-                break Finish::Limit;
-            }
-            if self.tokens().len() == self.context() {
-                break Finish::Context;
-            }
-            logits = self.advance(&[token])?;
-            decode_steps += 1;
-        };
-        let decode_time = started.elapsed();
-        if finish != Finish::Stop {
-            let rest = stops.push(&stream.finish()) + &stops.finish();
-            text.push_str(&rest);
-            let _ = show(&rest);
+            let picked = sessions.iter_mut().enumerate().filter(|(i, _)| going.contains(i));
+            let mut picked: Vec<&mut Session> = picked.map(|(_, session)| session).collect();
+            let logits = Session::advance_together(&mut picked, &tokens)?;
+            going.iter().zip(logits).for_each(|(&i, logits)| answers[i].follow(logits));
         }
-        let prompt_tokens = request.prompt.len();
-        Ok(Generated {
-            text,
-            tokens,
-            finish,
-            prompt_tokens,
-            reused_tokens,
-            prompt_time,
-            decode_steps,
-            decode_time,
-        })
+        Ok(answers.into_iter().zip(times).map(|(answer, time)| answer.into_generated(time)).collect())
     }
 }

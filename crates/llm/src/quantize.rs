@@ -3,6 +3,7 @@
 //! A mix gives most matrices one format and the sensitive ones a better one. Vectors (norms, biases) and small
 //! tables stay as they are. The output appears under its name only when it is complete.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::Path;
@@ -10,6 +11,7 @@ use std::path::Path;
 use wootz_blocks::{BlockFormat, dequantize, quantize};
 use wootz_gguf::{Gguf, MetaValue, Tensor, Writer};
 
+use crate::config::PAIRS_KEY;
 use crate::error::{Error, Result};
 
 /// A named choice of formats.
@@ -166,7 +168,10 @@ pub fn quantize_file(
     let layers = meta.usize(&format!("{architecture}.block_count"))?;
     let tied = input.find_tensor("output.weight").is_none();
     let mut writer = Writer::new();
-    for (key, value) in meta.iter().filter(|(k, _)| *k != "general.alignment") {
+    // What is written is as other programs expect it of GGUF.
+    let reorder = architecture == "llama" && meta.get(PAIRS_KEY).is_some();
+    let heads = |key: &str| meta.usize(&format!("llama.attention.{key}"));
+    for (key, value) in meta.iter().filter(|(k, _)| !["general.alignment", PAIRS_KEY].contains(k)) {
         writer.set(key, value);
     }
     writer.set("general.file_type", MetaValue::U32(mix.file_type));
@@ -181,7 +186,13 @@ pub fn quantize_file(
     let mut file = BufWriter::with_capacity(1 << 20, File::create(partial.path()).map_err(fail)?);
     writer.write(&mut file, |spec| {
         let tensor = input.tensor(&spec.name)?;
-        let bytes = convert(input.data(tensor), tensor, spec.format, threads)?;
+        let mut data = Cow::Borrowed(input.data(tensor));
+        if reorder && spec.name.contains(".attn_q.") {
+            data = neighbours(&data, tensor, heads("head_count")?).into();
+        } else if reorder && spec.name.contains(".attn_k.") {
+            data = neighbours(&data, tensor, heads("head_count_kv").or_else(|_| heads("head_count"))?).into();
+        }
+        let bytes = convert(&data, tensor, spec.format, threads)?;
         done += 1;
         progress(Step { name: spec.name.clone(), from: tensor.format()?, to: spec.format, done, total });
         Ok(bytes)
@@ -190,6 +201,18 @@ pub fn quantize_file(
     let path = partial.into_temp_path();
     fs::set_permissions(&path, default_permissions(folder).map_err(fail)?).map_err(fail)?;
     path.persist(output).map_err(|e| fail(e.error))
+}
+
+/// Rows of query or key heads in the order of GGUF's Llama: values that turn together, which stand half a head apart,
+/// become neighbours.
+fn neighbours(data: &[u8], tensor: &Tensor, heads: usize) -> Vec<u8> {
+    let rows = tensor.dims.last().map_or(1, |&d| d as usize);
+    let (row_bytes, head) = (data.len() / rows.max(1), rows / heads.max(1));
+    let from = |row: usize| {
+        let (start, i) = (row / head * head, row % head);
+        start + i % 2 * (head / 2) + i / 2
+    };
+    (0..rows).flat_map(|row| &data[from(row) * row_bytes..][..row_bytes]).copied().collect()
 }
 
 /// Temporary files are private; the result gets the permissions that a plain new file would have.

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 use wootz::{BlockFormat, DType, Device, HostMemory, Layout, Shape, Tensor};
-use wootz_gguf::Gguf;
+use wootz_gguf::{Bytes, Gguf};
 
 /// The tensors of a file, on a device.
 pub struct Weights {
@@ -14,13 +14,13 @@ pub struct Weights {
 
 /// Bytes of a mapped file, which they keep mapped.
 struct Part {
-    gguf: Arc<Gguf>,
+    bytes: Bytes,
     range: Range<usize>,
 }
 
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
-        &self.gguf.bytes()[self.range.clone()]
+        &self.bytes[self.range.clone()]
     }
 }
 
@@ -52,8 +52,8 @@ impl Weights {
                 "tensor '{name}' is {found:?}, but the metadata asks for {shape:?}"
             )));
         }
-        let range = self.gguf.data_range(tensor);
-        Ok((HostMemory::new(Part { gguf: self.gguf.clone(), range }), format))
+        let (bytes, range) = self.gguf.place(tensor);
+        Ok((HostMemory::new(Part { bytes: bytes.clone(), range }), format))
     }
 
     /// A matrix of `rows` outputs and `columns` inputs.
@@ -79,7 +79,9 @@ impl Weights {
     pub fn values(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
         let (memory, format) = self.stored(name, shape)?;
         let shape = Shape::from(shape);
-        if format == BlockFormat::F32 {
+        // Other containers may put floats at any byte.
+        let aligned = memory.bytes().as_ptr().addr().is_multiple_of(size_of::<f32>());
+        if format == BlockFormat::F32 && aligned {
             return Ok(Tensor::from_host(memory, DType::F32, Layout::contiguous(&shape), &self.device)?);
         }
         let mut values = vec![0f32; shape.count()];

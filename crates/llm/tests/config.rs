@@ -109,6 +109,9 @@ fn estimates_count_every_byte_of_the_cache() {
     assert_eq!(estimate.cache, 12 * 2 * 1000 * 2 * 32 * 2);
     let q8 = Estimate::new(&gguf, &config, Load { cache: CacheFormat::Q8_0, ..load }).unwrap();
     assert_eq!(q8.cache, 12 * 2 * 1000 * 2 * 2 * 34, "16 values fill one padded block");
+    assert_eq!(CacheFormat::from_name("Q8_0").unwrap(), CacheFormat::Q8_0);
+    let error = CacheFormat::from_name("i4").unwrap_err().to_string();
+    assert!(error.contains("'i4'") && error.contains("bf16, q8_0"), "{error}");
     let error = Estimate::new(&gguf, &config, Load { context: 5000, ..load }).unwrap_err().to_string();
     assert!(error.contains("5000") && error.contains("4096"), "{error}");
     estimate.must_fit(1 << 30).unwrap();

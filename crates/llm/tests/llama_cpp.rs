@@ -2,7 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use wootz::{DType, Device};
+use wootz::Device;
+use wootz_llm::estimate::CacheFormat;
 use wootz_llm::{Model, Session, SessionOptions};
 
 fn golden(file: &str) -> std::path::PathBuf {
@@ -19,7 +20,8 @@ fn logits_equal_llama_cpps() {
     for family in ["llama", "qwen2", "qwen3", "gemma3", "rwkv7"] {
         let model = Arc::new(Model::open(golden(&format!("tiny-{family}.model")), &Device::cpu()).unwrap());
         let vocab = model.config().vocab;
-        let mut session = Session::new(&model, SessionOptions { context: 64, cache: DType::F32 }).unwrap();
+        let options = SessionOptions { context: 64, cache: CacheFormat::F32 };
+        let mut session = Session::new(&model, options).unwrap();
         let mut all = Vec::new();
         let keep = |rows: &[f32]| {
             all.extend_from_slice(rows);

@@ -191,3 +191,38 @@ fn run_fails_with_reports_and_reasons() {
         assert!(!o.status.success() && text.contains(words), "{args:?}: {text}");
     }
 }
+
+#[test]
+fn many_processes_share_an_empty_cache() {
+    let f = Folder::new("shared");
+    let check = || {
+        Command::new(env!("CARGO_BIN_EXE_softmetal"))
+            .args(["check", "--codegen", &f.path("k.metal")])
+            .env("SOFTMETAL_CACHE", f.path("cache"))
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let running: Vec<_> = (0..4).map(|_| check()).collect();
+    for process in running {
+        let output = process.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    // What one of them left half-made would be found by the next: nothing is, and every kernel is whole.
+    let output = check().wait_with_output().unwrap();
+    assert!(stdout(&output).contains("2 kernels, 2 ok"), "{}", stdout(&output));
+    let left = walk(&f.0.join("cache"));
+    assert!(left.iter().all(|name| !name.contains(".making-")), "{left:?}");
+}
+
+/// Every path below a folder.
+fn walk(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
+    entries
+        .flat_map(|p| {
+            let inside = if p.is_dir() { walk(&p) } else { vec![] };
+            [p.display().to_string()].into_iter().chain(inside)
+        })
+        .collect()
+}

@@ -4,7 +4,9 @@ use crate::device::Device;
 use crate::eval::Value;
 use crate::tensor::Tensor;
 use std::collections::BTreeMap;
-use wootz_backend::HostMemory;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use wootz_backend::{DeviceKind, HostMemory};
 use wootz_ir::graph::NodeRef;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Error, Result};
@@ -94,12 +96,13 @@ pub fn check_matching(
     let faults: Vec<_> = expected_faults().into_iter().filter(|c| wanted(&c.name)).collect();
     let total = cases.len() + faults.len();
     let mut ledger = Ledger::new(device.name(), EXCEPTIONS);
-    for (i, case) in cases.iter().enumerate() {
-        progress(i, total);
-        let result = match run(device, &case.leaves, &case.build) {
-            Ok(got) => case.check(&got),
-            Err(error) => Err(Mismatch::Failed(error.to_string())),
-        };
+    let run_case = |i: usize| {
+        let got = run(device, &cases[i].leaves, &cases[i].build).map_err(|e| e.to_string())?;
+        Ok(cases[i].check(&got))
+    };
+    let outcomes = in_parallel(device, cases.len(), run_case, &mut |done| progress(done, total));
+    for (case, outcome) in cases.iter().zip(outcomes) {
+        let result = outcome.unwrap_or_else(|error| Err(Mismatch::Failed(error)));
         let detail = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
         let outcome = match ledger.judge(case, result) {
             Verdict::Passed => Outcome::Passed,
@@ -108,9 +111,11 @@ pub fn check_matching(
         };
         report.record(case.family, case.dtype, &case.name, outcome);
     }
-    for (i, case) in faults.iter().enumerate() {
-        progress(cases.len() + i, total);
-        let outcome = match run(device, &case.leaves, &case.build) {
+    let run_fault = |i: usize| run(device, &faults[i].leaves, &faults[i].build);
+    let outcomes =
+        in_parallel(device, faults.len(), run_fault, &mut |done| progress(cases.len() + done, total));
+    for (case, outcome) in faults.iter().zip(outcomes) {
+        let outcome = match outcome {
             Err(Error::Fault { fault, .. }) if fault == case.fault => Outcome::Passed,
             Err(error) => Outcome::Failed(format!("expected the fault {:?}, got: {error}", case.fault)),
             Ok(_) => Outcome::Failed(format!("expected the fault {:?}, but it ran", case.fault)),
@@ -119,6 +124,44 @@ pub fn check_matching(
     }
     report.stale = ledger.stale().map(|e| e.reason.to_string()).collect();
     report
+}
+
+/// Calls `f` for each of `count` jobs, several at a time where a device spends its time compiling, and gives the results in order.
+fn in_parallel<T: Send>(
+    device: &Device,
+    count: usize,
+    f: impl Fn(usize) -> T + Sync,
+    progress: &mut impl FnMut(usize),
+) -> Vec<T> {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    if device.info().kind == DeviceKind::Cpu || cores == 1 {
+        let each = |i| {
+            progress(i);
+            f(i)
+        };
+        return (0..count).map(each).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = channel();
+    let mut results: Vec<Option<T>> = (0..count).map(|_| None).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            let (sender, next, f) = (sender.clone(), &next, &f);
+            scope.spawn(move || {
+                for i in
+                    std::iter::from_fn(|| Some(next.fetch_add(1, Ordering::Relaxed)).filter(|i| *i < count))
+                {
+                    let _ = sender.send((i, f(i)));
+                }
+            });
+        }
+        drop(sender);
+        for (done, (i, result)) in receiver.iter().enumerate() {
+            progress(done);
+            results[i] = Some(result);
+        }
+    });
+    results.into_iter().flatten().collect()
 }
 
 /// Binds the leaves as they are laid out, evaluates, and fetches the result.

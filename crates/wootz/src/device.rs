@@ -8,6 +8,7 @@ use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
 use wootz_cpu::CpuBackend;
 use wootz_ir::graph::Trace;
 use wootz_ir::{Error, Result};
+use wootz_metal::MetalBackend;
 
 /// Where tensors are computed. Clones are the same device.
 #[derive(Clone)]
@@ -27,13 +28,15 @@ enum Kind {
 
 static CPU: LazyLock<Device> = LazyLock::new(|| Device::from_backend(Arc::new(CpuBackend::new())));
 
-/// Devices besides the CPU, looked for once: each kind with the device, or why there is none.
-static FOUND: LazyLock<Vec<(&'static str, Result<Device>)>> = LazyLock::new(|| {
-    vec![
-        #[cfg(feature = "webgpu")]
-        ("webgpu", wootz_webgpu::WebGpuBackend::new().map(|b| Device::from_backend(Arc::new(b)))),
-    ]
+/// The software device is opened at its first use, so that listing it costs nothing.
+static METAL: LazyLock<Vec<Device>> = LazyLock::new(|| {
+    MetalBackend::all().into_iter().map(|backend| Device::from_backend(Arc::new(backend))).collect()
 });
+
+/// GPUs by wgpu, looked for once: the device, or why there is none.
+#[cfg(feature = "webgpu")]
+static WEBGPU: LazyLock<Result<Device>> =
+    LazyLock::new(|| Ok(Device::from_backend(Arc::new(wootz_webgpu::WebGpuBackend::new()?))));
 
 impl Device {
     /// The host's cores.
@@ -61,21 +64,27 @@ impl Device {
 
     /// Every device of this machine.
     pub fn all() -> Vec<Device> {
-        let found = FOUND.iter().filter_map(|(_, device)| device.as_ref().ok().cloned());
-        std::iter::once(Device::cpu()).chain(found).collect()
+        let mut list = vec![Device::cpu()];
+        list.extend(METAL.iter().cloned());
+        #[cfg(feature = "webgpu")]
+        list.extend(WEBGPU.as_ref().ok().cloned());
+        list
     }
 
     /// Kinds of devices that this machine lacks, with the reason.
     pub fn missing() -> Vec<(&'static str, String)> {
-        FOUND.iter().filter_map(|(name, device)| Some((*name, device.as_ref().err()?.to_string()))).collect()
+        let mut list = Vec::new();
+        #[cfg(feature = "webgpu")]
+        list.extend(WEBGPU.as_ref().err().map(|reason| ("webgpu", reason.to_string())));
+        list
     }
 
-    /// The best device for each plan, of all that passed their checks. A device that software imitates on the host's
-    /// cores is not among them: it has to be named.
+    /// The best device for each plan, of all that passed their checks. Devices imitated in software are for testing and take no
+    /// part.
     pub fn auto() -> Device {
         static AUTO: LazyLock<Device> = LazyLock::new(|| {
-            let real = Device::all().into_iter().filter(|d| d.info().kind != DeviceKind::Software);
-            Device::auto_over(real.collect())
+            let real = |device: &Device| device.info().kind != DeviceKind::Software;
+            Device::auto_over(Device::all().into_iter().filter(real).collect())
         });
         AUTO.clone()
     }
@@ -160,6 +169,11 @@ impl Device {
     pub fn validation(&self) -> CheckReport {
         let home = self.home();
         home.standing().report(&home).clone()
+    }
+
+    /// Whether this is a choice between devices.
+    pub(crate) fn is_auto(&self) -> bool {
+        matches!(self.0.kind, Kind::Auto(_))
     }
 
     pub(crate) fn cache(&self) -> &PlanCache {

@@ -4,14 +4,13 @@
 //! use). Among the devices that may run the whole plan, the one with the least estimated time wins: a measured cost for each
 //! submission, each step, each byte, each operation, and each byte of leaves that would have to be moved there first.
 
+use crate::calibrate::Calibration;
 use crate::check::{CheckReport, Level, check};
 use crate::device::Device;
 use crate::eval::{Value, value_of};
-use crate::tensor::Tensor;
 use std::collections::BTreeSet;
-use std::time::Instant;
 use wootz_ir::graph::{Leaf, Trace};
-use wootz_ir::{DType, Error, Result};
+use wootz_ir::{Error, Result};
 use wootz_plan::{Kernel, Plan, Step};
 
 /// What work costs on a device, in seconds.
@@ -38,46 +37,10 @@ impl CostModel {
         };
         self.submit + plan.steps.iter().map(step).sum::<f64>()
     }
-
-    /// Measures a device with a few small runs.
-    pub fn measure(device: &Device) -> Result<CostModel> {
-        let tiny = Tensor::zeros([16], DType::F32)?.copied()?.to_device(device)?;
-        let submit = best_of(20, || tiny.add(1.0)?.eval().map(|_| ()))?;
-        // A second step costs what two steps cost more than one.
-        let two = best_of(20, || tiny.cumsum(0)?.softmax(0)?.eval().map(|_| ()))?;
-        let step = (two - submit).max(submit * 0.01);
-        let count = 1 << 20;
-        let long = Tensor::zeros([count], DType::F32)?.copied()?.to_device(device)?;
-        let map = best_of(5, || long.add(1.0)?.eval().map(|_| ()))?;
-        let n = 256;
-        let square = long.narrow(0, 0, n * n)?.reshape([n, n])?;
-        let product = best_of(5, || square.matmul(&square)?.eval().map(|_| ()))?;
-        let mut bytes = vec![0; count * 4];
-        let (value, _) = long.value()?;
-        let transfer = best_of(3, || value.device.backend().download(&value.buffer, 0, &mut bytes))?;
-        Ok(CostModel {
-            submit,
-            step,
-            byte: (map - submit).max(1e-9) / (8 * count) as f64,
-            flop: (product - submit).max(1e-9) / (2 * n * n * n) as f64,
-            transfer: transfer / bytes.len() as f64,
-        })
-    }
-}
-
-fn best_of(runs: usize, mut f: impl FnMut() -> Result<()>) -> Result<f64> {
-    f()?;
-    let mut best = f64::INFINITY;
-    for _ in 0..runs {
-        let begin = Instant::now();
-        f()?;
-        best = best.min(begin.elapsed().as_secs_f64());
-    }
-    Ok(best)
 }
 
 /// Multiply-adds of products, counted twice each; other kernels are bound by memory.
-fn flops(step: &Step) -> f64 {
+pub(crate) fn flops(step: &Step) -> f64 {
     match step.kernel {
         Kernel::Matmul { batch, m, n, k } => 2.0 * (batch * m * n) as f64 * k as f64,
         Kernel::QuantMatmul { .. } => {
@@ -109,7 +72,7 @@ impl Standing {
     }
 
     pub fn costs(&self, device: &Device) -> Option<&CostModel> {
-        self.costs.get_or_init(|| CostModel::measure(device).ok()).as_ref()
+        self.costs.get_or_init(|| Calibration::of(device).ok().map(|c| c.costs)).as_ref()
     }
 }
 

@@ -1,12 +1,15 @@
 //! Evaluation: trace, plan (or find the plan), submit, and give the nodes their values.
 
 use crate::device::Device;
+use crate::dispatch::flops;
 use crate::tensor::Tensor;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
+use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use wootz_backend::{Buffer, Executable, Run};
+use wootz_ir::flat::{Flat, FlatKey};
 use wootz_ir::graph::{Graph, Leaf, NodeRef, Trace};
 use wootz_ir::{Error, Number, Result};
 use wootz_plan::{Place, Plan};
@@ -30,20 +33,98 @@ pub(crate) fn value_of(leaf: &Leaf) -> Result<&Value> {
 
 /// Computes several tensors in one batch. They must be on one device.
 pub fn eval<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
-    let tensors: smallvec::SmallVec<[&Tensor; 4]> =
-        tensors.into_iter().filter(|t| t.node.value().is_none()).collect();
-    let Some(first) = tensors.first() else { return Ok(()) };
-    check_devices(&tensors)?;
-    let nodes: smallvec::SmallVec<[NodeRef; 4]> = tensors.iter().map(|t| t.node.clone()).collect();
-    let trace = Trace::of(&nodes);
-    let device = first.device.for_graph(&trace)?;
-    check_dtypes(&trace.graph, &device)?;
-    let executable = device.cache().executable(&device, &trace.graph)?;
-    let values = run(&device, &executable, &trace.leaves, &trace.constants)?;
-    for (node, leaf) in nodes.iter().zip(values) {
-        node.fulfil(leaf);
+    Evaluation::of(tensors)?.map_or(Ok(()), Evaluation::run)
+}
+
+/// An evaluation in its parts, for callers that decide how to run it by how much work it is.
+pub struct Evaluation {
+    nodes: SmallVec<[NodeRef; 4]>,
+    trace: Trace,
+    asked: Device,
+    /// Under which the plan is to be remembered, when it is one op over values.
+    flat: Option<FlatKey>,
+    ready: Option<Ready>,
+}
+
+/// A plan on the device that runs it.
+#[derive(Clone)]
+struct Ready {
+    device: Device,
+    executable: Arc<dyn Executable>,
+    work: f64,
+}
+
+impl Ready {
+    fn new(device: Device, executable: Arc<dyn Executable>) -> Ready {
+        let plan = executable.plan();
+        let work = plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + flops(step)).sum();
+        Ready { device, executable, work }
     }
-    Ok(())
+}
+
+impl Evaluation {
+    /// Traces the tensors that have no value yet, which must be on one device; `None` if all have one. A plan that is in
+    /// the cache is found here; nothing is planned yet.
+    pub fn of<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Option<Evaluation>> {
+        let tensors: SmallVec<[&Tensor; 4]> =
+            tensors.into_iter().filter(|t| t.node.value().is_none()).collect();
+        let Some(first) = tensors.first() else { return Ok(None) };
+        check_devices(&tensors)?;
+        let nodes: SmallVec<[NodeRef; 4]> = tensors.iter().map(|t| t.node.clone()).collect();
+        let asked = first.device.clone();
+        if asked.is_auto() {
+            return Ok(Some(Evaluation { trace: Trace::of(&nodes), nodes, asked, flat: None, ready: None }));
+        }
+        let mut key = None;
+        if let [node] = &nodes[..]
+            && let Some(Flat { key: flat, leaves, constants }) = Flat::of(node)
+        {
+            if let Some(ready) = asked.cache().find_flat(&asked, &flat) {
+                let trace = Trace { leaves, constants, ..Trace::default() };
+                return Ok(Some(Evaluation { nodes, trace, asked, flat: None, ready: Some(ready) }));
+            }
+            key = Some(flat);
+        }
+        let trace = Trace::of(&nodes);
+        let known = asked.cache().find(&trace.graph);
+        let ready = known.map(|executable| Ready::new(asked.clone(), executable));
+        Ok(Some(Evaluation { nodes, trace, asked, flat: key, ready }))
+    }
+
+    /// Chooses the device and makes the plan, where that is not done.
+    pub fn prepare(&mut self) -> Result<()> {
+        if self.ready.is_none() {
+            let device = self.asked.for_graph(&self.trace)?;
+            check_dtypes(&self.trace.graph, &device)?;
+            let executable = device.cache().executable(&device, &self.trace.graph)?;
+            self.ready = Some(Ready::new(device, executable));
+        }
+        if let (Some(key), Some(ready)) = (self.flat.take(), &self.ready) {
+            ready.device.cache().remember_flat(key, ready);
+        }
+        Ok(())
+    }
+
+    /// The device that will run it, once that is known.
+    pub fn device(&self) -> Option<&Device> {
+        self.ready.as_ref().map(|ready| &ready.device)
+    }
+
+    /// Bytes touched plus operations of products, once the plan is known.
+    pub fn work(&self) -> Option<f64> {
+        self.ready.as_ref().map(|ready| ready.work)
+    }
+
+    /// Runs it, and gives the tensors their values.
+    pub fn run(mut self) -> Result<()> {
+        self.prepare()?;
+        let Some(Ready { device, executable, .. }) = &self.ready else { return Ok(()) };
+        let values = run(device, executable, &self.trace.leaves, &self.trace.constants)?;
+        for (node, leaf) in self.nodes.iter().zip(values) {
+            node.fulfil(leaf);
+        }
+        Ok(())
+    }
 }
 
 /// The plan that [`eval`] would run for these tensors.
@@ -89,7 +170,7 @@ pub(crate) fn run(
     leaves: &[Leaf],
     constants: &[Number],
 ) -> Result<Vec<Leaf>> {
-    let mut buffers: smallvec::SmallVec<[Buffer; 8]> = smallvec::SmallVec::with_capacity(leaves.len());
+    let mut buffers: SmallVec<[Buffer; 8]> = SmallVec::with_capacity(leaves.len());
     for leaf in leaves {
         let value = value_of(leaf)?;
         buffers.push(if value.device == *device {
@@ -134,6 +215,8 @@ pub(crate) fn move_value(value: &Value, device: &Device) -> Result<Value> {
 #[derive(Default)]
 pub(crate) struct PlanCache {
     entries: Mutex<FxHashMap<u64, Vec<Arc<Entry>>>>,
+    /// Plans of one op over values, which are found without a graph.
+    flat: Mutex<FxHashMap<FlatKey, (Arc<dyn Executable>, f64)>>,
 }
 
 struct Entry {
@@ -146,7 +229,31 @@ struct Entry {
 /// Plans that are kept; beyond it the cache starts over, which costs planning again but never correctness.
 const MAX_PLANS: usize = 4096;
 
+fn key_of(graph: &Graph) -> u64 {
+    let mut hasher = FxHasher::default();
+    graph.hash(&mut hasher);
+    hasher.finish()
+}
+
 impl PlanCache {
+    /// The plan of a graph, if it has been made ready to run.
+    pub fn find(&self, graph: &Graph) -> Option<Arc<dyn Executable>> {
+        self.find_by(key_of(graph), graph)?.executable.get().cloned()
+    }
+
+    fn find_flat(&self, device: &Device, key: &FlatKey) -> Option<Ready> {
+        let (executable, work) = self.flat.lock().get(key)?.clone();
+        Some(Ready { device: device.clone(), executable, work })
+    }
+
+    fn remember_flat(&self, key: FlatKey, ready: &Ready) {
+        let mut flat = self.flat.lock();
+        if flat.len() >= MAX_PLANS {
+            flat.clear();
+        }
+        flat.insert(key, (ready.executable.clone(), ready.work));
+    }
+
     /// The plan of a graph, made ready to run.
     pub fn executable(&self, device: &Device, graph: &Graph) -> Result<Arc<dyn Executable>> {
         let entry = self.entry(device, graph);
@@ -162,14 +269,14 @@ impl PlanCache {
         self.entry(device, graph).plan.clone()
     }
 
+    fn find_by(&self, key: u64, graph: &Graph) -> Option<Arc<Entry>> {
+        self.entries.lock().get(&key)?.iter().find(|e| e.graph == *graph).cloned()
+    }
+
     fn entry(&self, device: &Device, graph: &Graph) -> Arc<Entry> {
-        let mut hasher = FxHasher::default();
-        graph.hash(&mut hasher);
-        let key = hasher.finish();
-        if let Some(entries) = self.entries.lock().get(&key)
-            && let Some(entry) = entries.iter().find(|e| e.graph == *graph)
-        {
-            return entry.clone();
+        let key = key_of(graph);
+        if let Some(entry) = self.find_by(key, graph) {
+            return entry;
         }
         let plan = Arc::new(Plan::new(graph, &device.backend().capabilities()));
         let entry = Arc::new(Entry { graph: graph.clone(), plan, executable: OnceLock::new() });
@@ -182,6 +289,7 @@ impl PlanCache {
     }
 
     pub fn clear(&self) {
+        self.flat.lock().clear();
         self.entries.lock().clear();
     }
 }

@@ -20,6 +20,8 @@
 //! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
 #![deny(unsafe_code)]
 
+mod advanced;
+mod calibrate;
 pub mod check;
 mod compile;
 mod create;
@@ -39,18 +41,22 @@ mod random;
 mod reductions;
 mod tensor;
 
+/// Metal itself: devices, buffers and kernels without tensors, and the options of the software device.
+pub use wootz_metal as metal;
+
+pub use advanced::Selector;
+pub use calibrate::{Calibration, Limits};
 pub use compile::{Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
 pub use element::Element;
-pub use eval::{eval, explain};
+pub use eval::{Evaluation, eval, explain};
 pub use indexing::Index;
 pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
-pub use tensor::{Axis, Tensor};
-pub use wootz_backend::{Backend, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
-pub use wootz_cpu::measure_fma_gflops;
+pub use tensor::{Axis, Stored, Tensor};
+pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
 pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
 pub use wootz_ir::op::RopeStyle;
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};

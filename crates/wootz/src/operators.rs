@@ -78,7 +78,7 @@ impl Tensor {
         let Some(first) = operands.first() else {
             return Err(Error::argument(op.name(), "no operands were given"));
         };
-        for other in operands {
+        if let Some(other) = operands.iter().find(|t| t.device != first.device) {
             other.to_tensor(op.name(), first)?;
         }
         let nodes: smallvec::SmallVec<[_; 3]> = operands.iter().map(|t| &t.node).collect();

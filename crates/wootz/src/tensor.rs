@@ -4,7 +4,7 @@ use crate::device::Device;
 use crate::element::Element;
 use crate::eval::{self, Value};
 use std::sync::Arc;
-use wootz_backend::HostMemory;
+use wootz_backend::{Buffer, HostMemory};
 use wootz_ir::graph::{Leaf, Node, NodeRef};
 use wootz_ir::{DType, Error, Layout, Number, Result, Shape, build};
 
@@ -13,6 +13,17 @@ use wootz_ir::{DType, Error, Layout, Number, Result, Shape, build};
 pub struct Tensor {
     pub(crate) node: NodeRef,
     pub(crate) device: Device,
+}
+
+/// Where the value of a tensor is.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The device that holds it.
+    pub device: Device,
+    /// Its memory there, which lives as long as this handle.
+    pub buffer: Buffer,
+    /// How the elements lie in it.
+    pub layout: Layout,
 }
 
 /// An axis, counted from the front or, when negative, from the end.
@@ -143,6 +154,12 @@ impl Tensor {
         Ok((eval::value_of(&leaf)?.clone(), leaf.layout))
     }
 
+    /// The tensor's buffer, computed if need be, and how the elements lie in it: what others need to read it in place.
+    pub fn stored(&self) -> Result<Stored> {
+        let (value, layout) = self.value()?;
+        Ok(Stored { device: value.device, buffer: value.buffer, layout })
+    }
+
     /// The elements in row-major order; the dtype must be the element's.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         if T::DTYPE != self.dtype() {
@@ -235,6 +252,15 @@ impl Tensor {
         let home = device.home_of(&value.device);
         let moved = eval::move_value(&value, &home)?;
         Ok(Tensor::from_value(moved, layout, self.dtype(), device))
+    }
+
+    /// The tensor computed on another device: what is not evaluated yet will be evaluated there, and values move when they
+    /// are needed. Unlike [`Tensor::to_device`], this runs nothing for a tensor that is still lazy.
+    pub fn computed_on(&self, device: &Device) -> Result<Tensor> {
+        if self.is_evaluated() {
+            return self.to_device(device);
+        }
+        Ok(Tensor::new(self.node.clone(), device))
     }
 
     /// Conversion to another dtype: integers wrap, floats to integers truncate and saturate.

@@ -1,75 +1,96 @@
-//! candle as a peer of `wootz bench`: one command per line of JSON, one answer per line.
+//! candle as a peer of `wootz bench`, on the CPU.
 
-use candle_core::{D, Device, Result, Tensor};
-use serde_json::{Value, json};
-use std::io::{BufRead, Write};
-use std::time::Instant;
+use candle_core::quantized::{GgmlDType, QMatMul, QStorage, QTensor};
+use candle_core::{D, DType, Device, Module, Result, Tensor};
+use peer_protocol::{Prepared, Request, serve};
+use std::borrow::Cow;
 
-type Case = fn(&[Tensor]) -> Result<Tensor>;
+type Function = fn(&[Tensor]) -> Result<Tensor>;
 
-/// The cases that candle has, by the names that `wootz bench` gives them.
-fn case(name: &str) -> Option<Case> {
-    Some(match name {
-        "add 10M" => |t| t[0].add(&t[1]),
-        "exp 10M" => |t| t[0].exp(),
-        "sum 10M" => |t| t[0].sum_all(),
-        "chain 10M" => |t| {
+/// The operations that candle has, by the names that `wootz bench` gives them.
+fn function(op: &str) -> Option<Function> {
+    Some(match op {
+        "add" => |t| t[0].add(&t[1]),
+        "exp" => |t| t[0].exp(),
+        "cast_f16" => |t| t[0].to_dtype(DType::F16),
+        "transpose" => |t| t[0].t()?.contiguous(),
+        "sum" => |t| t[0].sum_all(),
+        "sum_0" => |t| t[0].sum(0),
+        "sum_1" => |t| t[0].sum(1),
+        "argmax" => |t| t[0].argmax(D::Minus1),
+        "chain" => |t| {
             let (x, y) = (&t[0], &t[1]);
             let bell = ((x * x)? + (y * y)?)?.neg()?.exp()?;
             (bell * x)? / (y.abs()? + 1.0)?
         },
-        "softmax 1024x4096" => |t| {
-            let exps = t[0].broadcast_sub(&t[0].max_keepdim(D::Minus1)?)?.exp()?;
-            exps.broadcast_div(&exps.sum_keepdim(D::Minus1)?)
+        "softmax" => |t| candle_nn::ops::softmax_last_dim(&t[0]),
+        "rms_norm" => |t| candle_nn::ops::rms_norm(&t[0], &t[1], 1e-5),
+        "layer_norm" => |t| candle_nn::ops::layer_norm(&t[0], &t[1], &t[2], 1e-5),
+        "attention" => attention,
+        "sort" => |t| Ok(t[0].sort_last_dim(true)?.0),
+        "matmul" => |t| {
+            if t[1].rank() == 1 { t[0].matmul(&t[1].unsqueeze(1)?) } else { t[0].matmul(&t[1]) }
         },
-        "sum axis 0 4096x4096" => |t| t[0].sum(0),
-        "sum axis 1 4096x4096" => |t| t[0].sum(1),
-        "ten ops on 16" => |t| {
+        "ten_ops" => |t| {
             let (x, y) = (&t[0], &t[1]);
             let a = ((((x + y)? * x)? - y)? / 2.0)?.maximum(x)?;
             (((a + 1.0)? * y)? - x)?.abs()? + y
         },
-        name if name.starts_with("matmul") => |t| t[0].matmul(&t[1]),
+        "hundred_ops" => |t| {
+            let mut x = t[0].clone();
+            for _ in 0..50 {
+                x = ((x * 0.5)? + &t[1])?;
+            }
+            Ok(x)
+        },
         _ => return None,
     })
 }
 
-fn answer(command: &Value, state: &mut Option<(Case, Vec<Tensor>)>) -> Result<Value> {
-    if command.get("hello").is_some() {
-        return Ok(json!({ "version": "candle-core" }));
+/// Grouped heads: keys and values are repeated for the heads that share them.
+fn attention(t: &[Tensor]) -> Result<Tensor> {
+    let (b, h, _, d) = t[0].dims4()?;
+    let (_, g, s, _) = t[1].dims4()?;
+    let repeated = |x: &Tensor| x.unsqueeze(2)?.expand((b, g, h / g, s, d))?.reshape((b, h, s, d));
+    let (k, v) = (repeated(&t[1])?, repeated(&t[2])?);
+    let scores = (t[0].matmul(&k.transpose(2, 3)?)? * (1.0 / (d as f64).sqrt()))?;
+    candle_nn::ops::softmax_last_dim(&scores)?.matmul(&v)
+}
+
+fn quantised(request: &Request, inputs: &[Tensor]) -> Result<Option<QMatMul>> {
+    let dtype = match request.extra["format"].as_str().unwrap_or_default() {
+        "Q4_0" => GgmlDType::Q4_0,
+        "Q8_0" => GgmlDType::Q8_0,
+        "Q4_K" => GgmlDType::Q4K,
+        "Q5_K" => GgmlDType::Q5K,
+        "Q6_K" => GgmlDType::Q6K,
+        _ => return Ok(None),
+    };
+    let size = |name: &str| request.extra[name].as_u64().unwrap_or(0) as usize;
+    let bytes = inputs[1].flatten_all()?.to_vec1::<u8>()?;
+    let storage = QStorage::from_data(Cow::Owned(bytes), &Device::Cpu, dtype)?;
+    Ok(Some(QMatMul::from_qtensor(QTensor::new(storage, (size("rows"), size("columns")))?)?))
+}
+
+fn prepare(request: &Request) -> Result<Option<Box<dyn Fn() -> Result<()>>>> {
+    if request.op != "quant_matmul" && function(&request.op).is_none() {
+        return Ok(None);
     }
-    if let Some(prepare) = command.get("prepare") {
-        let Some(case) = case(prepare["name"].as_str().unwrap_or_default()) else {
-            return Ok(json!({ "ready": false }));
-        };
-        let paths = prepare["inputs"].as_array().cloned().unwrap_or_default();
-        let load = |path: &Value| Tensor::read_npy(path.as_str().unwrap_or_default());
-        let inputs: Vec<Tensor> = paths.iter().map(load).collect::<Result<_>>()?;
-        debug_assert!(inputs.iter().all(|t| matches!(t.device(), Device::Cpu)));
-        case(&inputs)?;
-        *state = Some((case, inputs));
-        return Ok(json!({ "ready": true }));
+    let inputs: Vec<Tensor> = request.inputs.iter().map(Tensor::read_npy).collect::<Result<_>>()?;
+    if request.op == "quant_matmul" {
+        let Some(weights) = quantised(request, &inputs)? else { return Ok(None) };
+        let x = inputs[0].clone();
+        return Ok(Some(Box::new(move || weights.forward(&x).map(|y| drop(std::hint::black_box(y))))));
     }
-    let repeats = command["turn"].as_u64().unwrap_or(1);
-    let Some((case, inputs)) = state else { candle_core::bail!("a turn before a case") };
-    // Not timed: threads wake up, caches fill.
-    std::hint::black_box(case(inputs)?);
-    let begin = Instant::now();
-    for _ in 0..repeats {
-        std::hint::black_box(case(inputs)?);
-    }
-    Ok(json!({ "seconds": begin.elapsed().as_secs_f64() / repeats as f64 }))
+    let Some(function) = function(&request.op) else { return Ok(None) };
+    Ok(Some(Box::new(move || function(&inputs).map(|y| drop(std::hint::black_box(y))))))
 }
 
 fn main() {
-    let mut state = None;
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { return };
-        let reply = match serde_json::from_str(&line) {
-            Ok(command) => answer(&command, &mut state).unwrap_or_else(|e| json!({ "error": e.to_string() })),
-            Err(e) => json!({ "error": e.to_string() }),
-        };
-        println!("{reply}");
-        let _ = std::io::stdout().flush();
-    }
+    serve("candle-core 0.11", 20, |request| -> Prepared {
+        let text = |e: candle_core::Error| e.to_string();
+        let function = prepare(request).map_err(text)?;
+        Ok(function
+            .map(|f| Box::new(move || f().map_err(text)) as Box<dyn Fn() -> std::result::Result<(), String>>))
+    });
 }

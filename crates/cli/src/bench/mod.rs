@@ -1,245 +1,182 @@
 //! `wootz bench`: how fast, against what, and how near the limit.
+//!
+//! Cases are data (`cases`), one runner measures them in turns (`runner`), peers are programs of their own (`peer`), and
+//! `wootz-report` shows what came out.
 
 mod cases;
-mod limits;
+mod machine;
+mod outputs;
 mod peer;
+mod runner;
+mod table;
 
-use crate::output::{self, DIM, HEAD, Outcome, Table, paint};
-use anstyle::Style;
-use cases::{Case, Work};
-use limits::Limits;
-use peer::Peer;
-use serde_json::json;
+use crate::output::{DIM, KNOWN, Outcome, paint};
+use cases::{Case, Fallible, Suite};
+use outputs::Outputs;
+use runner::Runner;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
-use wootz::{Device, Result, Tensor};
+use wootz::{Device, DeviceKind};
+use wootz_report::{Run, Skipped};
 
-/// Measure speed, as a fraction of the machine's limit and next to NumPy
+/// Measure speed, as a fraction of the machine's limit and next to other libraries
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  wootz bench --quick                          every suite in under a minute
+  wootz bench --peers --html report.html       beside other libraries (bench/peers/setup installs them), as a page
+  wootz bench --json new.json --compare old.json
+  wootz bench --from old.json --html report.html")]
 pub struct Args {
-    /// The device to measure
-    #[arg(long, env = "WOOTZ_DEVICE", default_value = "cpu")]
-    device: String,
+    /// Devices to measure (default: every device that is not imitated in software)
+    #[arg(long, env = "WOOTZ_DEVICE", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Suites to measure (default: all)
+    #[arg(long, value_enum, value_delimiter = ',')]
+    suite: Vec<Suite>,
     /// Only cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Run NumPy on the same data in the same run, taking turns
+    /// Models of the llm suite: GGUF files or known names (default: known models that were pulled before)
+    #[arg(short, long, value_name = "MODEL")]
+    model: Vec<String>,
+    /// Few repeats: done in under a minute
     #[arg(long)]
-    numpy: bool,
-    /// Peers written for this project, each a program that takes the same turns (see bench/peers)
+    quick: bool,
+    /// Seconds for each case and contender (default: 1, or 0.1 with --quick)
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// Other libraries that take turns on the same data: all, or some of numpy, mlx, candle, burn, llama_cpp
+    #[arg(long, value_name = "NAMES", num_args = 0..=1, default_missing_value = "all", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// A program of yours that speaks the peers' protocol (see bench/peers/README.md)
     #[arg(long, value_name = "PROGRAM")]
     peer: Vec<PathBuf>,
-    /// Seconds for each case and contender
-    #[arg(long, default_value_t = 1.0)]
-    seconds: f64,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
-}
-
-/// After a turn: threads of some libraries (OpenBLAS's) go on spinning for a tenth of a second, on the cores that the next
-/// contender needs.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(250);
-
-/// Times of one contender for one case, in seconds.
-#[derive(Clone, Debug)]
-struct Times(Vec<f64>);
-
-impl Times {
-    fn best(&self) -> f64 {
-        self.0.iter().copied().fold(f64::INFINITY, f64::min)
-    }
-
-    fn median(&self) -> f64 {
-        let mut sorted = self.0.clone();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-    }
-}
-
-/// One case with the times of everybody.
-struct Measured {
-    name: &'static str,
-    work: Work,
-    ours: Times,
-    peers: Vec<Option<Times>>,
+    /// Show a saved run instead of measuring
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "seconds", "peers", "peer", "device", "suite", "filter", "model"])]
+    from: Option<PathBuf>,
+    /// Say what got faster or slower than in a saved run
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// Write JSON, to a file or instead of the table
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    json: Option<PathBuf>,
+    /// Write a page: rooflines, bars beside peers, a table that sorts; one file, no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the charts as one picture
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// Counted Metal kernels for the page (default: docs/metal-kernels.json where it exists)
+    #[arg(long, value_name = "FILE")]
+    counters: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let device = Device::from_name(&args.device)?;
-    let wanted = |case: &Case| args.filter.as_deref().is_none_or(|text| case.name.contains(text));
-    let cases: Vec<Case> = cases::all().into_iter().filter(wanted).collect();
-    if cases.is_empty() {
-        return Err(format!("no case matches {:?}", args.filter.as_deref().unwrap_or_default()).into());
+    // Whatever can be wrong with files is said before anything is measured.
+    let outputs = Outputs::open(args)?;
+    let old = args.compare.as_deref().map(outputs::read_run).transpose()?;
+    let run = match &args.from {
+        Some(path) => outputs::read_run(path)?,
+        None => measure(args)?,
+    };
+    outputs.write(&run)?;
+    if !outputs.json_to_stdout() {
+        table::print(&run);
     }
-    let data = peer::Data::new()?;
-    let mut peers = Vec::new();
-    if args.numpy {
-        peers.push(Peer::numpy()?);
+    if let Some(old) = old {
+        table::print_comparison(&wootz_report::compare(&old, &run));
     }
-    for program in &args.peer {
-        peers.push(Peer::program(program)?);
-    }
-    let bar = output::progress(cases.len() + 1, "measuring");
-    let limits = Limits::measure();
-    bar.inc(1);
-    let mut measured = Vec::new();
-    for case in &cases {
-        measured.push(measure(case, &device, &mut peers, &data, args.seconds)?);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    let names: Vec<String> = peers.iter().map(|p| p.name.clone()).collect();
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&to_json(&device, &limits, &names, &measured))?);
-    } else {
-        print(&device, &limits, &names, &measured);
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Runs a case in turns: ours, then each peer, until the time is up.
-fn measure(
-    case: &Case,
-    device: &Device,
-    peers: &mut [Peer],
-    data: &peer::Data,
-    seconds: f64,
-) -> std::result::Result<Measured, Box<dyn std::error::Error>> {
-    let inputs: Vec<Tensor> = case.inputs.iter().map(|i| i.tensor(device)).collect::<Result<_>>()?;
-    let mut times: Vec<Option<Times>> = Vec::new();
-    for peer in peers.iter_mut() {
-        times.push(peer.prepare(case, &inputs, data)?.then(|| Times(Vec::new())));
-    }
-    let mut ours = Times(Vec::new());
-    // The first runs plan and touch memory; they count for nobody.
-    ours_once(case, &inputs)?;
-    let repeats = repeats(case, &inputs)?;
-    let contenders = 1 + times.iter().flatten().count();
-    let start = Instant::now();
-    while ours.0.len() < 5
-        || (start.elapsed().as_secs_f64() < seconds * contenders as f64 && ours.0.len() < 2000)
-    {
-        // One run that nobody times, as the peers have it too: threads wake up, caches fill.
-        ours_once(case, &inputs)?;
-        let begin = Instant::now();
-        for _ in 0..repeats {
-            ours_once(case, &inputs)?;
-        }
-        ours.0.push(begin.elapsed().as_secs_f64() / repeats as f64);
-        for (peer, times) in peers.iter_mut().zip(&mut times) {
-            if let Some(times) = times {
-                times.0.push(peer.turn(repeats)?);
-                std::thread::sleep(PAUSE);
-            }
-        }
-    }
-    Ok(Measured { name: case.name, work: case.work, ours, peers: times })
-}
-
-fn ours_once(case: &Case, inputs: &[Tensor]) -> Result<()> {
-    (case.run)(inputs)?.eval()?;
-    Ok(())
-}
-
-/// How often a case runs per turn, so that a turn is long enough for the clock.
-fn repeats(case: &Case, inputs: &[Tensor]) -> Result<usize> {
-    let begin = Instant::now();
-    ours_once(case, inputs)?;
-    Ok((1e-3 / begin.elapsed().as_secs_f64().max(1e-9)).ceil().clamp(1.0, 10_000.0) as usize)
-}
-
-/// Achieved rate and fraction of the limit.
-fn rate(work: Work, seconds: f64, limits: &Limits) -> (String, f64) {
-    match work {
-        Work::Bytes(bytes) => {
-            let rate = bytes as f64 / seconds / 1e9;
-            (format!("{rate:.1} GB/s"), rate / limits.copy_gbs)
-        }
-        Work::Flops(flops) => {
-            let rate = flops as f64 / seconds / 1e9;
-            (format!("{rate:.1} GFLOP/s"), rate / limits.fma_gflops)
-        }
-        Work::Overhead => (String::new(), f64::NAN),
-    }
-}
-
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-3 => format!("{:.2} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.3} ms", s * 1e3),
-        s => format!("{s:.3} s"),
-    }
-}
-
-fn print(device: &Device, limits: &Limits, peers: &[String], measured: &[Measured]) {
-    anstream::println!(
-        "{} on {}: copy {:.1} GB/s, f32 FMA {:.0} GFLOP/s measured\n",
-        paint(HEAD, "wootz"),
-        device.info().description,
-        limits.copy_gbs,
-        limits.fma_gflops
-    );
-    let mut table = Table::default();
-    let mut head = vec!["case".to_string(), "best".into(), "median".into(), "rate".into(), "of limit".into()];
-    for peer in peers {
-        head.extend([peer.clone(), format!("{peer}/ours")]);
-    }
-    table.row(HEAD, head);
-    for case in measured {
-        let (rate, fraction) = rate(case.work, case.ours.best(), limits);
-        let percent = if fraction.is_nan() { String::new() } else { format!("{:.0} %", fraction * 100.0) };
-        let mut cells: Vec<(String, Style)> =
-            [case.name.to_string(), time(case.ours.best()), time(case.ours.median()), rate, percent]
-                .into_iter()
-                .map(|c| (c, Style::new()))
-                .collect();
-        for times in &case.peers {
-            match times {
-                Some(times) => {
-                    let ratio = times.best() / case.ours.best();
-                    let style = if ratio >= 1.0 { output::GOOD } else { output::BAD };
-                    cells.push((time(times.best()), Style::new()));
-                    cells.push((format!("{ratio:.2}×"), style));
-                }
-                None => cells.extend([("·".into(), DIM), ("·".into(), DIM)]),
-            }
-        }
-        table.styled(cells);
-    }
-    table.print();
-}
-
-fn to_json(device: &Device, limits: &Limits, peers: &[String], measured: &[Measured]) -> serde_json::Value {
-    let cases: Vec<_> = measured
-        .iter()
-        .map(|case| {
-            let (_, fraction) = rate(case.work, case.ours.best(), limits);
-            let peers: serde_json::Map<_, _> = peers
-                .iter()
-                .zip(&case.peers)
-                .filter_map(|(name, times)| {
-                    let times = times.as_ref()?;
-                    let entry = json!({
-                        "best_s": times.best(), "median_s": times.median(),
-                        "ratio_best": times.best() / case.ours.best(),
-                        "ratio_median": times.median() / case.ours.median(),
-                    });
-                    Some((name.clone(), entry))
-                })
-                .collect();
-            json!({
-                "name": case.name, "best_s": case.ours.best(), "median_s": case.ours.median(),
-                "runs": case.ours.0.len(), "of_limit": if fraction.is_nan() { json!(null) } else { json!(fraction) },
-                "peers": peers,
-            })
-        })
-        .collect();
-    json!({
-        "schema": 1, "device": device.name(), "description": device.info().description,
-        "version": env!("CARGO_PKG_VERSION"), "threads": std::thread::available_parallelism().map_or(1, |n| n.get()),
-        "limits": { "copy_gb_per_s": limits.copy_gbs, "fma_gflop_per_s": limits.fma_gflops },
-        "cases": cases,
+    let failed = run.cases.iter().flat_map(|c| c.results.values());
+    let failed = failed.filter(|o| matches!(o, wootz_report::Outcome::Failed(_))).count();
+    Ok(match (run.complete, failed) {
+        (false, _) => ExitCode::from(130),
+        (true, 0) => ExitCode::SUCCESS,
+        (true, _) => ExitCode::FAILURE,
     })
+}
+
+fn measure(args: &Args) -> Fallible<Run> {
+    let devices = devices(&args.device)?;
+    let (cases, mut skipped) = selected(args)?;
+    let (peers, absent) = peer::start(&args.peers, &args.peer)?;
+    skipped.extend(absent);
+    tell(&skipped);
+    let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 1.0 });
+    if !(seconds >= 0.0 && seconds <= 3600.0) {
+        return Err(format!("--seconds {seconds}: from 0 to 3600 makes sense").into());
+    }
+    let runner = Runner { devices, peers, seconds, turns: if args.quick { 3 } else { 5 } };
+    let runner::Finished { contenders, skipped: failed, cases, complete } = runner.measure(&cases)?;
+    tell(&failed);
+    skipped.extend(failed);
+    if !complete {
+        let text = format!("interrupted after {} cases: these results are partial", cases.len());
+        anstream::eprintln!("{}", paint(KNOWN, text));
+    }
+    Ok(Run {
+        schema: wootz_report::SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        revision: env!("WOOTZ_REVISION").into(),
+        when: machine::now(),
+        complete,
+        quick: args.quick,
+        machine: machine::describe(),
+        contenders,
+        skipped,
+        cases,
+    })
+}
+
+/// Says what does not take part, and why.
+fn tell(skipped: &[Skipped]) {
+    for skip in skipped {
+        anstream::eprintln!("{} {}: {}", paint(KNOWN, "skipped"), skip.name, skip.reason);
+    }
+}
+
+/// The devices named, or all that are hardware. What `auto` stands for is measured device by device.
+fn devices(names: &[String]) -> Fallible<Vec<Device>> {
+    let named: Vec<&String> = names.iter().filter(|n| !n.is_empty() && *n != "auto").collect();
+    if !named.is_empty() {
+        return Ok(named.into_iter().map(|n| Device::from_name(n)).collect::<wootz::Result<_>>()?);
+    }
+    let mut devices = Device::all();
+    let software: Vec<String> = devices
+        .iter()
+        .filter(|d| d.info().kind == DeviceKind::Software)
+        .map(|d| d.name().to_string())
+        .collect();
+    devices.retain(|d| d.info().kind != DeviceKind::Software);
+    if !software.is_empty() {
+        let text =
+            format!("not measured unless named by --device: {} (imitated in software)", software.join(", "));
+        anstream::eprintln!("{}", paint(DIM, text));
+    }
+    Ok(devices)
+}
+
+/// The cases asked for, and what cannot be had.
+fn selected(args: &Args) -> Fallible<(Vec<Case>, Vec<Skipped>)> {
+    let all = [Suite::Core, Suite::Overhead, Suite::Memory, Suite::Llm];
+    let suites = if args.suite.is_empty() { all.as_slice() } else { args.suite.as_slice() };
+    let mut skipped = Vec::new();
+    let mut models = Vec::new();
+    if suites.contains(&Suite::Llm) {
+        models = cases::find_models(&args.model)?;
+        if models.is_empty() {
+            let reason = "no model was pulled yet: wootz pull smollm2, or --model FILE";
+            skipped.push(Skipped { name: "llm".into(), reason: reason.into() });
+        }
+    }
+    let mut cases = cases::of(suites, &models);
+    if let Some(text) = &args.filter {
+        cases.retain(|case| case.name.contains(text.as_str()));
+    }
+    if cases.is_empty() {
+        let names: Vec<String> = cases::of(suites, &models).into_iter().map(|c| c.name).collect();
+        let wanted = args.filter.as_deref().unwrap_or_default();
+        return Err(format!("no case matches {wanted:?}; there are: {}", names.join(", ")).into());
+    }
+    Ok((cases, skipped))
 }

@@ -1,26 +1,36 @@
-//! Peers: programs that run the same cases on the same data, one turn at a time.
-//!
-//! A peer reads commands from its standard input, one per line of JSON, and answers each with a line of JSON:
-//! `{"prepare": {"name", "numpy", "inputs": [paths of .npy files]}}` → `{"ready": true | false}`, and
-//! `{"turn": repeats}` → `{"seconds": per repeat}`.
+//! Peers: programs that run the same cases on the same data, one turn at a time (`bench/peers/README.md` has the protocol).
 
-use super::cases::Case;
+use super::cases::{Case, Fallible, Ready};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use wootz::Tensor;
-
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+use std::time::Duration;
+use wootz::DType;
+use wootz_report::Skipped;
 
 /// A folder of inputs that disappears with the run.
 pub struct Data(PathBuf);
 
 impl Data {
-    pub fn new() -> Result<Data> {
+    pub fn new() -> Fallible<Data> {
         let path = std::env::temp_dir().join(format!("wootz-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Data(path))
+    }
+
+    /// The request that hands a case over; none when its inputs have no common file format.
+    pub fn save(&self, case: &Case, ready: &Ready) -> Option<Value> {
+        let mut paths = Vec::new();
+        for (i, tensor) in ready.inputs.iter().enumerate() {
+            if tensor.dtype() == DType::BF16 {
+                return None;
+            }
+            let path = self.0.join(format!("{i}.npy"));
+            wootz::save_npy(&path, tensor).ok()?;
+            paths.push(path.display().to_string());
+        }
+        Some(json!({ "prepare": { "op": case.op, "inputs": paths, "extra": ready.extra } }))
     }
 }
 
@@ -32,83 +42,140 @@ impl Drop for Data {
 
 pub struct Peer {
     pub name: String,
+    pub version: String,
+    /// False once it ended or spoke nonsense.
+    pub alive: bool,
+    /// After a turn: threads of some libraries go on spinning, on the cores that the next contender needs.
+    pause: Duration,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-const NUMPY: &str = include_str!("../../../../bench/peers/numpy_peer.py");
+/// The peers of this project: name, and whether it is a Python script.
+const KNOWN: [(&str, bool); 5] =
+    [("numpy", true), ("mlx", true), ("candle", false), ("burn", false), ("llama_cpp", true)];
+
+/// Starts the peers asked for. Known ones that cannot start are skipped with the reason; a program named by its path
+/// must start.
+pub fn start(names: &[String], programs: &[PathBuf]) -> Fallible<(Vec<Peer>, Vec<Skipped>)> {
+    let all = names.iter().any(|n| n == "all");
+    if let Some(name) = names.iter().find(|n| *n != "all" && KNOWN.iter().all(|(known, _)| known != n)) {
+        let known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+        return Err(format!("no peer is known as {name:?}; known are {}", known.join(", ")).into());
+    }
+    let (mut peers, mut skipped) = (Vec::new(), Vec::new());
+    for (name, is_script) in KNOWN.into_iter().filter(|(name, _)| all || names.iter().any(|n| n == name)) {
+        match command(name, is_script).and_then(|command| Peer::start(name, command)) {
+            Ok(peer) => peers.push(peer),
+            Err(error) => skipped.push(Skipped { name: name.into(), reason: error.to_string() }),
+        }
+    }
+    for program in programs {
+        let name = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        peers.push(Peer::start(&name, Command::new(program)).map_err(|e| format!("peer {name}: {e}"))?);
+    }
+    Ok((peers, skipped))
+}
+
+/// The folder of peers: `WOOTZ_PEERS`, or bench/peers here, or where this program was built.
+fn folder() -> PathBuf {
+    if let Some(path) = std::env::var_os("WOOTZ_PEERS") {
+        return path.into();
+    }
+    let here = PathBuf::from("bench/peers");
+    if here.is_dir() { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers") }
+}
+
+fn command(name: &str, is_script: bool) -> Fallible<Command> {
+    let folder = folder();
+    let advice = || format!("not installed; bench/peers/setup {name} does that");
+    if !is_script {
+        let program = folder.join("target/release").join(format!("peer-{name}"));
+        return if program.is_file() { Ok(Command::new(program)) } else { Err(advice().into()) };
+    }
+    let python = folder.join(".venv/bin/python");
+    if !python.is_file() {
+        return Err(advice().into());
+    }
+    let mut command = Command::new(python);
+    command.arg(folder.join(name).join("peer.py"));
+    Ok(command)
+}
 
 impl Peer {
-    /// NumPy, through `WOOTZ_PYTHON`, the project's own environment, or `python3`.
-    pub fn numpy() -> Result<Peer> {
-        let own = PathBuf::from(".venv/bin/python");
-        let python = match std::env::var_os("WOOTZ_PYTHON") {
-            Some(path) => PathBuf::from(path),
-            None if own.exists() => own,
-            None => PathBuf::from("python3"),
-        };
-        let mut command = Command::new(&python);
-        command.arg("-c").arg(NUMPY);
-        Peer::start(
-            "numpy",
-            command,
-            "scripts/setup installs NumPy into .venv; WOOTZ_PYTHON names another Python",
-        )
-    }
-
-    /// A peer's own program.
-    pub fn program(path: &Path) -> Result<Peer> {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Peer::start(&name, Command::new(path), "see bench/peers/README.md for how peers are built")
-    }
-
-    fn start(name: &str, mut command: Command, advice: &str) -> Result<Peer> {
-        let failed = |e: &dyn std::fmt::Display| format!("peer {name} did not start: {e}; {advice}");
+    fn start(name: &str, mut command: Command) -> Fallible<Peer> {
+        // Ctrl-C is for us: it must not reach peers, which would die in the middle of a turn.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|e| failed(&e))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed(&"its streams are missing").into());
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("its streams are missing".into());
         };
-        let mut peer = Peer { name: name.into(), child, input, output: BufReader::new(output) };
-        let hello = peer.ask(&json!({ "hello": 1 })).map_err(|e| failed(&e))?;
-        if let Some(version) = hello["version"].as_str() {
-            eprintln!("peer {name} {version}");
-        }
+        let mut peer = Peer {
+            name: name.into(),
+            version: String::new(),
+            alive: true,
+            pause: Duration::ZERO,
+            child,
+            input,
+            output: BufReader::new(output),
+        };
+        let hello = match peer.ask(&json!({ "hello": 1 })) {
+            Ok(hello) => hello,
+            Err(_) => return Err(last_line(errors).into()),
+        };
+        // Whatever it says later goes nowhere, but must not fill the pipe.
+        std::thread::spawn(move || std::io::copy(&mut { errors }, &mut std::io::sink()));
+        peer.version = hello["version"].as_str().unwrap_or_default().into();
+        peer.pause = Duration::from_millis(hello["pause_ms"].as_u64().unwrap_or(0).min(2000));
         Ok(peer)
     }
 
-    fn ask(&mut self, command: &Value) -> Result<Value> {
-        writeln!(self.input, "{command}")?;
-        self.input.flush()?;
-        let mut line = String::new();
-        if self.output.read_line(&mut line)? == 0 {
-            return Err(format!("peer {} ended", self.name).into());
-        }
-        let answer: Value = serde_json::from_str(&line)?;
+    fn ask(&mut self, command: &Value) -> Fallible<Value> {
+        let answer = self.exchange(command);
+        self.alive = answer.is_ok();
+        let answer = answer?;
         match answer["error"].as_str() {
-            Some(error) => Err(format!("peer {}: {error}", self.name).into()),
+            Some(error) => Err(error.into()),
             None => Ok(answer),
         }
     }
 
-    /// Hands a case over; false when the peer does not have it.
-    pub fn prepare(&mut self, case: &Case, inputs: &[Tensor], data: &Data) -> Result<bool> {
-        let mut paths = Vec::new();
-        for (i, tensor) in inputs.iter().enumerate() {
-            let path = data.0.join(format!("{i}.npy"));
-            wootz::save_npy(&path, tensor)?;
-            paths.push(path.display().to_string());
+    fn exchange(&mut self, command: &Value) -> Fallible<Value> {
+        writeln!(self.input, "{command}")?;
+        self.input.flush()?;
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 {
+            return Err("it ended in the middle of the run".into());
         }
-        let prepare = json!({ "name": case.name, "numpy": case.numpy, "inputs": paths });
-        Ok(self.ask(&json!({ "prepare": prepare }))?["ready"].as_bool().unwrap_or(false))
+        serde_json::from_str(&line).map_err(|e| format!("it answered {line:?}: {e}").into())
     }
 
-    /// One turn: seconds per repeat.
-    pub fn turn(&mut self, repeats: usize) -> Result<f64> {
-        let answer = self.ask(&json!({ "turn": repeats }))?;
-        answer["seconds"].as_f64().ok_or_else(|| format!("peer {} gave no time", self.name).into())
+    /// Hands a case over; false when the peer does not have it.
+    pub fn prepare(&mut self, request: &Value) -> Fallible<bool> {
+        Ok(self.ask(request)?["ready"].as_bool().unwrap_or(false))
     }
+
+    /// One turn: seconds per execution.
+    pub fn turn(&mut self, repeats: usize) -> Fallible<f64> {
+        let answer = self.ask(&json!({ "turn": repeats }))?;
+        std::thread::sleep(self.pause);
+        match answer["seconds"].as_f64() {
+            Some(seconds) if seconds > 0.0 => Ok(seconds),
+            _ => Err(format!("it gave no time: {answer}").into()),
+        }
+    }
+}
+
+/// The last words of a program that ended.
+fn last_line(errors: impl std::io::Read) -> String {
+    let lines: Vec<String> = BufReader::new(errors).lines().map_while(Result::ok).collect();
+    let last = lines.into_iter().rev().find(|l| !l.trim().is_empty());
+    last.unwrap_or_else(|| "it ended without a word".into())
 }
 
 impl Drop for Peer {

@@ -1,60 +1,136 @@
 //! Writing by index: scatter and write-at. Both update a store that holds the other elements already.
 
 use super::Task;
-use super::access::{reader, writer};
+use super::access::{ReadRun, WriteRun, reader, writer};
 use super::gather::resolve;
-use super::loops::{self, raise};
+use super::loops::{self, Loop2, raise};
 use super::workspace::Workspace;
 use wootz_ir::op::ScatterMode;
 use wootz_ir::scalar::BinaryFn;
 use wootz_ir::{Fault, Span, View};
 
-/// Lines along the axis are split between workers, so that equal indices meet in one worker, in order.
+/// Points that are read and written at a time.
+const RUN: usize = 1024;
+
+/// The target is row-major: `slabs` in front of the axis, `columns` behind it. Workers take slabs or columns of their own,
+/// so that equal indices meet in one worker, in order.
 pub fn scatter(task: &Task<'_>, workspace: &mut Workspace, axis: usize, mode: ScatterMode) {
     let store = &task.step.stores[0];
     let shape = &task.step.input_shapes[0];
-    let (lines, length) = (shape.without(axis), shape[axis]);
-    let target = task.run.pointers[store.buffer as usize];
-    let size = store.dtype.size();
-    let compute = store.dtype.compute();
-    let wide = compute.dtype().size();
-    let extent = store.layout.shape[axis];
-    let (read, write) = (reader(store.dtype), writer(store.dtype));
-    let add = loops::binary(BinaryFn::Add, compute);
-    let strides = shape.row_major_strides();
-    let old = workspace.reserve(64);
-    let value = workspace.reserve(64);
-    let sum = workspace.reserve(64);
-    let index = workspace.slice::<i64>(1);
-    // SAFETY: indices are resolved into the axis, so positions stay inside the store; workers take disjoint lines; the
-    // little buffers hold one value each.
+    let (slabs, columns): (usize, usize) =
+        (shape[..axis].iter().product(), shape[axis + 1..].iter().product());
+    let (slabs, own) = if slabs >= columns {
+        (task.worker.split(slabs, 1), 0..columns)
+    } else {
+        (0..slabs, task.worker.split(columns, 16))
+    };
+    let wide = store.dtype.compute().dtype().size();
+    let values = workspace.reserve(RUN * wide);
+    let indices = workspace.slice::<i64>(RUN);
+    let mut target = Target::new(task, workspace, axis, mode);
+    // One column: a run goes along the axis. Else a run is a piece of the columns at one place of the axis.
+    let line = shape[axis] * columns;
+    let (runs, run_step) = if columns == 1 { (1, line) } else { (shape[axis], columns) };
+    let inside = if columns == 1 { 0..line } else { own };
+    // SAFETY: points exist, the buffers hold a run, indices are resolved into the axis, and workers take disjoint slabs
+    // or columns.
     unsafe {
         let (index_tape, value_tape) = (&task.inputs[0], &task.inputs[1]);
-        let mut index_frame = index_tape.begin(task.run, workspace, 1);
-        let mut value_frame = value_tape.begin(task.run, workspace, 1);
-        for line in task.worker.split(lines.count(), 16) {
-            let mut coords = lines.unravel(line);
-            coords.insert(axis, 0);
-            let first: isize = coords.iter().zip(&strides).map(|(&c, &s)| c as isize * s).sum();
-            let base = store.layout.position(&coords) as isize;
-            for i in 0..length {
-                let point = (first + i as isize * strides[axis]) as usize;
-                index_tape.load(task.run, &mut index_frame, point..point + 1, index.as_mut_ptr().cast());
-                value_tape.load(task.run, &mut value_frame, point..point + 1, value);
-                let at = base + resolve(index[0], extent) as isize * store.layout.strides[axis];
-                let place = target.offset(at * size as isize);
-                match (mode, add) {
-                    (ScatterMode::Add, Some(add)) => {
-                        read(place, 1, old, 1);
-                        add(old, value, sum, 1);
-                        write(sum, place, 1, 1);
-                    }
-                    _ => write(value, place, 1, 1),
+        let mut index_frame = index_tape.begin(task.run, workspace, RUN);
+        let mut value_frame = value_tape.begin(task.run, workspace, RUN);
+        for slab in slabs {
+            for run in 0..runs {
+                for start in inside.clone().step_by(RUN) {
+                    let n = RUN.min(inside.end - start);
+                    let first = slab * line + run * run_step + start;
+                    let to = indices.as_mut_ptr().cast();
+                    index_tape.load(task.run, &mut index_frame, first..first + n, to);
+                    value_tape.load(task.run, &mut value_frame, first..first + n, values);
+                    let column = if columns == 1 { None } else { Some(start) };
+                    target.put(slab, column, &indices[..n], values);
                 }
             }
         }
     }
-    let _ = wide;
+}
+
+/// The store of a scatter and how values get into it.
+struct Target {
+    start: *mut u8,
+    extent: usize,
+    columns: usize,
+    size: usize,
+    wide: usize,
+    read: ReadRun,
+    write: WriteRun,
+    /// Adds instead of replacing, through these two runs of working memory.
+    add: Option<(Loop2, *mut u8, *mut u8)>,
+}
+
+impl Target {
+    fn new(task: &Task<'_>, workspace: &mut Workspace, axis: usize, mode: ScatterMode) -> Target {
+        let store = &task.step.stores[0];
+        let compute = store.dtype.compute();
+        let wide = compute.dtype().size();
+        let add = match mode {
+            ScatterMode::Set => None,
+            ScatterMode::Add => loops::binary(BinaryFn::Add, compute),
+        };
+        Target {
+            start: task.run.pointers[store.buffer as usize]
+                .wrapping_add(store.layout.offset * store.dtype.size()),
+            extent: store.layout.shape[axis],
+            columns: store.layout.shape[axis + 1..].iter().product(),
+            size: store.dtype.size(),
+            wide,
+            read: reader(store.dtype),
+            write: writer(store.dtype),
+            add: add.map(|add| (add, workspace.reserve(RUN * wide), workspace.reserve(RUN * wide))),
+        }
+    }
+
+    /// Puts a run of values: one column's, along the axis, or one place's, from a column on.
+    ///
+    /// # Safety
+    /// The slab and the columns exist and are this worker's; `values` has as many values as there are indices.
+    unsafe fn put(&mut self, slab: usize, column: Option<usize>, indices: &[i64], values: *const u8) {
+        let place = |index: i64, column: usize| {
+            let row = slab * self.extent + resolve(index, self.extent);
+            self.start.wrapping_add((row * self.columns + column) * self.size)
+        };
+        // SAFETY: by the caller's promises, places are inside the store and ours.
+        unsafe {
+            match column {
+                Some(column) if indices.iter().all(|&i| i == indices[0]) => {
+                    self.write_run(place(indices[0], column), values, indices.len());
+                }
+                _ => {
+                    for (i, &index) in indices.iter().enumerate() {
+                        let column = column.map_or(0, |column| column + i);
+                        self.write_run(place(index, column), values.add(i * self.wide), 1);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Puts `n` values side by side.
+    ///
+    /// # Safety
+    /// The place has room for them and is this worker's.
+    unsafe fn write_run(&self, place: *mut u8, values: *const u8, n: usize) {
+        // SAFETY: as promised.
+        unsafe {
+            match self.add {
+                Some((add, old, sum)) => {
+                    (self.read)(place, 1, old, n);
+                    add(old, values.cast_mut(), sum, n);
+                    (self.write)(sum, place, 1, n);
+                }
+                None => (self.write)(values, place, 1, n),
+            }
+        }
+    }
 }
 
 pub fn write_at(task: &Task<'_>, workspace: &mut Workspace, axis: usize) {

@@ -9,6 +9,9 @@ use crate::isa::{Real, prefetch};
 use crate::team::{SyncPtr, Worker, split_range};
 use std::ops::Range;
 
+/// Tiles of rows that a worker takes at a time, about: enough to pay for bringing in B again.
+const PIECE_TILES: usize = 10;
+
 /// Where tiles go: straight into the result, or through working memory to a sink.
 #[derive(Clone, Copy)]
 enum Output<'a, T> {
@@ -181,10 +184,29 @@ impl<T: Real> Product<'_, T> {
                 if share {
                     self.worker.barrier();
                 }
-                // SAFETY: B is packed; rows and memory are this worker's own.
-                unsafe { self.rows(&pass, mine.clone()) };
+                match self.row_blocks() {
+                    Some(blocks) => {
+                        for block in self.worker.pieces(blocks) {
+                            let rows = split_range(self.m, tile_rows, block, blocks);
+                            // SAFETY: B is packed; nobody else has these rows in this pass, and the memory is our own.
+                            unsafe { self.rows(&pass, rows) };
+                        }
+                    }
+                    // SAFETY: B is packed; rows and memory are this worker's own.
+                    None => unsafe { self.rows(&pass, mine.clone()) },
+                }
             }
         }
+    }
+
+    /// Into how many blocks the rows are cut when all workers share B and the result is in memory: then any worker may
+    /// take any block, and one that comes late or is slow takes fewer. Sums that are kept elsewhere between passes tie
+    /// a worker to its rows.
+    fn row_blocks(&self) -> Option<usize> {
+        let shared = self.grid.columns == 1 && self.grid.rows > 1 && self.bare_b.is_none();
+        let in_memory = matches!(self.output, Output::Memory(_));
+        let per_worker = self.m.div_ceil(self.grid.rows * PIECE_TILES * self.gemm.tiling.rows).max(1);
+        (shared && in_memory).then_some(per_worker * self.grid.rows)
     }
 
     /// Packs this worker's share of the panels of B for a pass.

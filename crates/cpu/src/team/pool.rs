@@ -2,8 +2,9 @@
 
 use super::Worker;
 use super::barrier::{Aborted, Barrier, Padded, wait_until};
+use super::split::Claims;
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,6 +25,7 @@ struct Shared {
     /// Workers that have left the current region.
     done: Padded<AtomicUsize>,
     barrier: Barrier,
+    claims: Padded<Claims>,
     /// Written by the caller before `region` changes, read by workers after it did.
     job: UnsafeCell<Option<Job>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -39,6 +41,21 @@ unsafe impl Sync for Shared {}
 // SAFETY: the job pointer is used only within `Team::run`, which outlives the use; see there.
 unsafe impl Send for Shared {}
 
+/// Whether this process is a child that was forked after the team was made.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+#[cfg(unix)]
+fn watch_forks() {
+    extern "C" fn in_child() {
+        FORKED.store(true, Ordering::Relaxed);
+    }
+    // SAFETY: the handler only stores to an atomic, which is allowed between fork and exec.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+#[cfg(not(unix))]
+fn watch_forks() {}
+
 /// A set of threads that run parallel regions together with the calling thread.
 pub struct Team {
     shared: Arc<Shared>,
@@ -48,9 +65,14 @@ pub struct Team {
 
 impl Team {
     /// The team of the process: `WOOTZ_THREADS` workers, or as many as the machine runs in parallel.
+    ///
+    /// A child made by `fork` has none of the threads: there, regions run on the calling thread alone.
     pub fn global() -> &'static Team {
         static GLOBAL: OnceLock<Team> = OnceLock::new();
-        GLOBAL.get_or_init(|| Team::new(default_size()))
+        GLOBAL.get_or_init(|| {
+            watch_forks();
+            Team::new(default_size())
+        })
     }
 
     /// A team of `count` workers, the caller included. If the system refuses threads, the team is smaller.
@@ -92,10 +114,12 @@ impl Team {
     /// With the payload of the first worker that panicked, after all workers have left the region.
     pub fn run(&self, job: &(dyn Fn(&Worker) + Sync)) {
         let shared = &*self.shared;
-        if shared.count == 1 || self.busy.swap(true, Ordering::Acquire) {
+        let alone = shared.count == 1 || FORKED.load(Ordering::Relaxed);
+        if alone || self.busy.swap(true, Ordering::Acquire) {
             return job(&Worker::solo());
         }
         shared.barrier.reset();
+        shared.claims.0.reset();
         shared.done.0.store(0, Ordering::Relaxed);
         // SAFETY: we hold `busy` and the last region is over, so no worker reads `job` now. The lifetime
         // is erased, but this function does not return before every worker is done with the job.
@@ -138,6 +162,7 @@ impl Shared {
             region: Padded::default(),
             done: Padded::default(),
             barrier: Barrier::default(),
+            claims: Padded::default(),
             job: UnsafeCell::new(None),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
@@ -165,7 +190,8 @@ impl Shared {
     }
 
     fn run_share(&self, job: &(dyn Fn(&Worker) + Sync), index: usize) {
-        let worker = Worker { index, count: self.count, barrier: Some(&self.barrier) };
+        let team = Some((&self.barrier, &self.claims.0));
+        let worker = Worker { index, count: self.count, team, loops: Cell::new(0) };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| job(&worker))) {
             if !payload.is::<Aborted>() {
                 self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);

@@ -1,7 +1,7 @@
-//! Sharing work between workers: static shares, a dynamic counter, and pointers that may cross threads.
+//! Sharing work between workers: static shares, pieces taken as they come, and pointers that may cross threads.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Share `index` of `count` of the range `0..n`, in multiples of `grain` (a grain of 0 counts as 1).
 pub fn split_range(n: usize, grain: usize, index: usize, count: usize) -> Range<usize> {
@@ -13,34 +13,37 @@ pub fn split_range(n: usize, grain: usize, index: usize, count: usize) -> Range<
     (first * grain).min(n)..(last * grain).min(n)
 }
 
-/// A dynamic counter over `0..n`: workers take the next chunk as they become free.
+/// Counts the pieces that workers of a region have taken, loop after loop.
 ///
-/// Create it before the region and share it by reference; every element is handed out once.
-pub struct Chunks {
-    next: AtomicUsize,
-    n: usize,
-    grain: usize,
-}
+/// The upper half is the number of the loop, the lower half the next piece of it. A worker that finds a later loop than
+/// its own knows that its own has no pieces left: otherwise nobody would have gone on.
+#[derive(Default)]
+pub(super) struct Claims(AtomicU64);
 
-impl Chunks {
-    /// A counter that hands out `grain` elements at a time (at least 1).
-    pub fn new(n: usize, grain: usize) -> Self {
-        Chunks { next: AtomicUsize::new(0), n, grain: grain.max(1) }
-    }
-
-    /// The next chunk, or `None` when all are taken.
-    pub fn next(&self) -> Option<Range<usize>> {
-        // Look first, so that workers that come late and often cannot overflow the counter.
-        if self.next.load(Ordering::Relaxed) >= self.n {
-            return None;
-        }
-        let start = self.next.fetch_add(self.grain, Ordering::Relaxed);
-        (start < self.n).then(|| start..self.n.min(start.saturating_add(self.grain)))
-    }
-
-    /// Starts again from 0. Only when no worker may call [`Chunks::next`] meanwhile.
+impl Claims {
+    /// Starts a new region. Only between regions, when nobody takes pieces.
     pub fn reset(&self) {
-        self.next.store(0, Ordering::Relaxed);
+        self.0.store(0, Ordering::Relaxed);
+    }
+
+    /// The next of `pieces` of loop `number`, or `None` when all are taken.
+    pub fn take(&self, number: u32, pieces: u32) -> Option<u32> {
+        let mut seen = self.0.load(Ordering::Relaxed);
+        loop {
+            let next = match ((seen >> 32) as u32).cmp(&number) {
+                std::cmp::Ordering::Less => 0,
+                std::cmp::Ordering::Equal => seen as u32,
+                std::cmp::Ordering::Greater => return None,
+            };
+            if next >= pieces {
+                return None;
+            }
+            let claim = (number as u64) << 32 | (next as u64 + 1);
+            match self.0.compare_exchange_weak(seen, claim, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some(next),
+                Err(now) => seen = now,
+            }
+        }
     }
 }
 

@@ -111,17 +111,19 @@ fn shares_cover_the_range_without_overlap() {
 }
 
 #[test]
-fn chunks_hand_out_everything_once() {
+fn pieces_are_handed_out_once_in_every_loop() {
     let team = Team::new(4);
-    let chunks = Chunks::new(1003, 7);
-    let seen: Vec<AtomicUsize> = (0..1003).map(|_| AtomicUsize::new(0)).collect();
-    team.run(&|_| {
-        while let Some(range) = chunks.next() {
-            for i in range {
-                seen[i].fetch_add(1, Ordering::Relaxed);
+    for _ in 0..20 {
+        let seen: Vec<AtomicUsize> = (0..300).map(|_| AtomicUsize::new(0)).collect();
+        // Three loops without a barrier between them: fast workers are ahead of slow ones.
+        team.run(&|w| {
+            for loop_start in [0, 100, 200] {
+                w.pieces(100).for_each(|i| {
+                    seen[loop_start + i].fetch_add(1, Ordering::Relaxed);
+                });
             }
-        }
-    });
-    assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 1));
-    assert!(chunks.next().is_none());
+        });
+        assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 1));
+    }
+    assert_eq!(Worker::solo().pieces(3).collect::<Vec<_>>(), [0, 1, 2]);
 }

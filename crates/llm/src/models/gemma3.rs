@@ -3,12 +3,12 @@
 //!
 //! The file's norm weights already contain the `1 +` of the paper.
 
-use super::decoder::{Ends, Heads, Place, Projected, attention_of, cache, positions, split_heads};
-use super::{Input, Memory, Network, StateSpec};
+use super::decoder::{Ends, GatedFeedForward, Heads, LayerWeights, Place, Projections, attention_of};
+use super::{Input, Memory, Network, NewState, StateSpec, cache};
 use crate::config::{Attention, Config};
 use crate::error::Result;
 use crate::rope::Rope;
-use crate::weights::{Matrix, Weights};
+use crate::weights::Weights;
 use wootz::{RopeStyle, Tensor};
 
 pub struct Gemma3 {
@@ -22,17 +22,11 @@ pub struct Gemma3 {
 struct Layer {
     heads: Heads,
     attention_norm: Tensor,
-    q: Matrix,
-    k: Matrix,
-    v: Matrix,
-    o: Matrix,
-    q_norm: Tensor,
-    k_norm: Tensor,
+    projections: Projections,
+    head_norms: [Tensor; 2],
     attention_after: Tensor,
     ffn_norm: Tensor,
-    gate: Matrix,
-    up: Matrix,
-    down: Matrix,
+    ffn: GatedFeedForward,
     ffn_after: Tensor,
 }
 
@@ -42,8 +36,8 @@ const LAYERS_OF_27B: usize = 62;
 impl Gemma3 {
     pub fn load(config: &Config, weights: &Weights) -> Result<Gemma3> {
         let attention = attention_of(config)?.clone();
-        let layers =
-            (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
+        let layer = |index| Layer::load(&LayerWeights { config, attention: &attention, weights, index });
+        let layers = (0..config.layers).map(layer).collect::<Result<_>>()?;
         Ok(Gemma3 {
             ends: Ends::load(config, weights)?,
             layers,
@@ -55,74 +49,59 @@ impl Gemma3 {
 }
 
 impl Layer {
-    fn load(config: &Config, attention: &Attention, weights: &Weights, index: usize) -> Result<Layer> {
-        let values = |part: &str, len| weights.values(&format!("blk.{index}.{part}.weight"), &[len]);
-        let linear =
-            |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
-        let (width, ffn) = (config.width, config.ffn);
+    fn load(layer: &LayerWeights<'_>) -> Result<Layer> {
+        let (width, head) = (layer.config.width, layer.attention.key_len);
         Ok(Layer {
-            heads: heads(config, attention, weights, index)?,
-            attention_norm: values("attn_norm", width)?,
-            q: linear("attn_q", attention.heads * attention.key_len, width)?,
-            k: linear("attn_k", attention.kv_heads * attention.key_len, width)?,
-            v: linear("attn_v", attention.kv_heads * attention.value_len, width)?,
-            o: linear("attn_output", width, attention.heads * attention.value_len)?,
-            q_norm: values("attn_q_norm", attention.key_len)?,
-            k_norm: values("attn_k_norm", attention.key_len)?,
-            attention_after: values("post_attention_norm", width)?,
-            ffn_norm: values("ffn_norm", width)?,
-            gate: linear("ffn_gate", ffn, width)?,
-            up: linear("ffn_up", ffn, width)?,
-            down: linear("ffn_down", width, ffn)?,
-            ffn_after: values("post_ffw_norm", width)?,
+            heads: heads(layer)?,
+            attention_norm: layer.norm("attn_norm", width)?,
+            projections: Projections::load(layer)?,
+            head_norms: [layer.norm("attn_q_norm", head)?, layer.norm("attn_k_norm", head)?],
+            attention_after: layer.norm("post_attention_norm", width)?,
+            ffn_norm: layer.norm("ffn_norm", width)?,
+            ffn: GatedFeedForward::load(layer)?,
+            ffn_after: layer.norm("post_ffw_norm", width)?,
         })
     }
 }
 
 /// Layers with a window turn by their own base, and are never stretched.
-fn heads(config: &Config, attention: &Attention, weights: &Weights, layer: usize) -> Result<Heads> {
-    let window = attention.window_of(layer);
+fn heads(layer: &LayerWeights<'_>) -> Result<Heads> {
+    let (config, attention) = (layer.config, layer.attention);
+    let window = attention.window_of(layer.index);
     let rope = match window {
         Some(_) => Rope::plain(attention.rope_base_local, attention.rope_len),
         None => Rope::new(attention, None),
     };
     let scaled_by =
         if config.layers == LAYERS_OF_27B { config.width / attention.heads } else { attention.key_len };
-    Ok(Heads {
-        style: RopeStyle::Half,
-        frequencies: Tensor::from_slice_on(&rope.frequencies, weights.device())?,
-        scale: rope.score_scale / (scaled_by as f64).sqrt(),
-        window,
-    })
+    Ok(Heads { window, ..Heads::new(&rope, RopeStyle::Half, scaled_by, layer.weights)? })
 }
 
 impl Network for Gemma3 {
     fn state(&self, memory: Memory) -> Vec<StateSpec> {
-        cache(self.layers.len(), &self.attention, memory)
+        cache::specs(self.layers.len(), &self.attention, memory)
+    }
+
+    fn window(&self) -> Option<usize> {
+        self.attention.window
     }
 
     fn forward(&self, input: &Input<'_>) -> wootz::Result<(Tensor, Vec<Tensor>)> {
-        let each = positions(input.tokens, input.position)?;
-        let place = Place { first: input.position, each: &each };
+        let place = Place::new(input)?;
         let mut x = self.ends.embed(input.tokens)?.mul(self.embedding_scale)?;
-        let mut state = Vec::with_capacity(input.state.len());
-        for (layer, cache) in self.layers.iter().zip(input.state.chunks_exact(2)) {
+        let mut state = NewState::default();
+        for (i, layer) in self.layers.iter().enumerate() {
             let h = x.rms_norm(Some(&layer.attention_norm), self.epsilon)?;
-            let q = split_heads(&layer.q.apply(&h)?, self.attention.heads)?;
-            let k = split_heads(&layer.k.apply(&h)?, self.attention.kv_heads)?;
-            let projected = Projected {
-                q: q.rms_norm(Some(&layer.q_norm), self.epsilon)?,
-                k: k.rms_norm(Some(&layer.k_norm), self.epsilon)?,
-                v: split_heads(&layer.v.apply(&h)?, self.attention.kv_heads)?,
-            };
-            let (mixed, cache) = layer.heads.attend(projected, &place, [&cache[0], &cache[1]])?;
-            state.extend(cache);
-            x = x.add(&layer.o.apply(&mixed)?.rms_norm(Some(&layer.attention_after), self.epsilon)?)?;
+            let projected = layer.projections.apply(&h)?.normed(&layer.head_norms, self.epsilon)?;
+            let (mixed, cache) = layer.heads.attend(&projected, &place, i)?;
+            state.push(cache);
+            let mixed = layer.projections.output.apply(&mixed)?;
+            x = x.add(&mixed.rms_norm(Some(&layer.attention_after), self.epsilon)?)?;
             let h = x.rms_norm(Some(&layer.ffn_norm), self.epsilon)?;
-            let gated = layer.gate.apply(&h)?.gelu_tanh()?.mul(&layer.up.apply(&h)?)?;
-            x = x.add(&layer.down.apply(&gated)?.rms_norm(Some(&layer.ffn_after), self.epsilon)?)?;
+            let h = layer.ffn.apply(&h, Tensor::gelu_tanh)?;
+            x = x.add(&h.rms_norm(Some(&layer.ffn_after), self.epsilon)?)?;
         }
-        Ok((x, state))
+        Ok((x, state.into_list()))
     }
 
     fn logits(&self, hidden: &Tensor) -> wootz::Result<Tensor> {

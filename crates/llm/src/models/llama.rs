@@ -1,12 +1,15 @@
 //! Llama (Touvron et al., 2023; Llama 3, Mistral and SmolLM are the same network): RMS norms in front, rotary
 //! positions, grouped-query attention, a gated feed-forward part.
+//!
+//! Qwen 2 adds biases to query, key and value, Qwen 3 norms of query and key heads instead; the rotary pairs of both
+//! are half a head apart, as they are in every model that was not converted for GGUF.
 
-use super::decoder::{Ends, Heads, Place, Projected, attention_of, cache, positions, split_heads};
-use super::{Input, Memory, Network, StateSpec};
-use crate::config::{Attention, Config};
+use super::decoder::{Ends, GatedFeedForward, Heads, LayerWeights, Place, Projections, attention_of};
+use super::{Input, Memory, Network, NewState, StateSpec, cache};
+use crate::config::{Attention, Config, Family, Pairs};
 use crate::error::Result;
 use crate::rope::Rope;
-use crate::weights::{Matrix, Weights};
+use crate::weights::Weights;
 use wootz::{RopeStyle, Tensor};
 
 pub struct Llama {
@@ -19,14 +22,11 @@ pub struct Llama {
 
 struct Layer {
     attention_norm: Tensor,
-    q: Matrix,
-    k: Matrix,
-    v: Matrix,
-    o: Matrix,
+    projections: Projections,
+    /// Qwen 3 only.
+    head_norms: Option<[Tensor; 2]>,
     ffn_norm: Tensor,
-    gate: Matrix,
-    up: Matrix,
-    down: Matrix,
+    ffn: GatedFeedForward,
 }
 
 impl Llama {
@@ -35,66 +35,57 @@ impl Llama {
         let factors = weights.optional_values("rope_freqs.weight", &[attention.rope_len / 2])?;
         let factors = factors.map(|f| f.to_vec::<f32>()).transpose()?;
         let rope = Rope::new(&attention, factors.as_deref());
-        let heads = Heads {
-            style: RopeStyle::Interleaved,
-            frequencies: Tensor::from_slice_on(&rope.frequencies, weights.device())?,
-            scale: rope.score_scale / (attention.key_len as f64).sqrt(),
-            window: attention.window,
+        let style = match attention.rope_pairs {
+            Pairs::Neighbours => RopeStyle::Interleaved,
+            Pairs::Halves => RopeStyle::Half,
         };
-        let layers =
-            (0..config.layers).map(|i| Layer::load(config, &attention, weights, i)).collect::<Result<_>>()?;
+        let heads = Heads::new(&rope, style, attention.key_len, weights)?;
+        let layer = |index| Layer::load(&LayerWeights { config, attention: &attention, weights, index });
+        let layers = (0..config.layers).map(layer).collect::<Result<_>>()?;
         let epsilon = f64::from(config.norm_epsilon);
         Ok(Llama { ends: Ends::load(config, weights)?, layers, attention, heads, epsilon })
     }
 }
 
 impl Layer {
-    fn load(config: &Config, attention: &Attention, weights: &Weights, index: usize) -> Result<Layer> {
-        let norm = |part: &str| weights.values(&format!("blk.{index}.{part}.weight"), &[config.width]);
-        let linear =
-            |part: &str, rows, columns| weights.linear(&format!("blk.{index}.{part}"), rows, columns);
-        let (width, ffn) = (config.width, config.ffn);
-        let keys = attention.kv_heads * attention.key_len;
-        let values = attention.kv_heads * attention.value_len;
+    fn load(layer: &LayerWeights<'_>) -> Result<Layer> {
+        let (width, head) = (layer.config.width, layer.attention.key_len);
+        let head_norms = match layer.config.family {
+            Family::Qwen3 => Some([layer.norm("attn_q_norm", head)?, layer.norm("attn_k_norm", head)?]),
+            _ => None,
+        };
         Ok(Layer {
-            attention_norm: norm("attn_norm")?,
-            q: linear("attn_q", attention.heads * attention.key_len, width)?,
-            k: linear("attn_k", keys, width)?,
-            v: linear("attn_v", values, width)?,
-            o: linear("attn_output", width, attention.heads * attention.value_len)?,
-            ffn_norm: norm("ffn_norm")?,
-            gate: linear("ffn_gate", ffn, width)?,
-            up: linear("ffn_up", ffn, width)?,
-            down: linear("ffn_down", width, ffn)?,
+            attention_norm: layer.norm("attn_norm", width)?,
+            projections: Projections::load(layer)?,
+            head_norms,
+            ffn_norm: layer.norm("ffn_norm", width)?,
+            ffn: GatedFeedForward::load(layer)?,
         })
     }
 }
 
 impl Network for Llama {
     fn state(&self, memory: Memory) -> Vec<StateSpec> {
-        cache(self.layers.len(), &self.attention, memory)
+        cache::specs(self.layers.len(), &self.attention, memory)
     }
 
     fn forward(&self, input: &Input<'_>) -> wootz::Result<(Tensor, Vec<Tensor>)> {
-        let each = positions(input.tokens, input.position)?;
-        let place = Place { first: input.position, each: &each };
+        let place = Place::new(input)?;
         let mut x = self.ends.embed(input.tokens)?;
-        let mut state = Vec::with_capacity(input.state.len());
-        for (layer, cache) in self.layers.iter().zip(input.state.chunks_exact(2)) {
+        let mut state = NewState::default();
+        for (i, layer) in self.layers.iter().enumerate() {
             let h = x.rms_norm(Some(&layer.attention_norm), self.epsilon)?;
-            let projected = Projected {
-                q: split_heads(&layer.q.apply(&h)?, self.attention.heads)?,
-                k: split_heads(&layer.k.apply(&h)?, self.attention.kv_heads)?,
-                v: split_heads(&layer.v.apply(&h)?, self.attention.kv_heads)?,
-            };
-            let (mixed, cache) = self.heads.attend(projected, &place, [&cache[0], &cache[1]])?;
-            state.extend(cache);
-            x = x.add(&layer.o.apply(&mixed)?)?;
+            let mut projected = layer.projections.apply(&h)?;
+            if let Some(norms) = &layer.head_norms {
+                projected = projected.normed(norms, self.epsilon)?;
+            }
+            let (mixed, cache) = self.heads.attend(&projected, &place, i)?;
+            state.push(cache);
+            x = x.add(&layer.projections.output.apply(&mixed)?)?;
             let h = x.rms_norm(Some(&layer.ffn_norm), self.epsilon)?;
-            let gated = layer.gate.apply(&h)?.silu()?.mul(&layer.up.apply(&h)?)?;
-            x = x.add(&layer.down.apply(&gated)?)?;
+            x = x.add(&layer.ffn.apply(&h, Tensor::silu)?)?;
         }
-        Ok((x, state))
+        Ok((x, state.into_list()))
     }
 
     fn logits(&self, hidden: &Tensor) -> wootz::Result<Tensor> {

@@ -2,7 +2,7 @@
 //! along one direction and learns a new key and value at every token (the generalised delta rule); the state of a
 //! sequence has a fixed size.
 
-use super::{Input, Memory, Network, StateSpec};
+use super::{Input, Memory, Network, NewState, Sequence, StateSpec};
 use crate::config::{Config, Mixer};
 use crate::error::{Error, Result};
 use crate::weights::{Matrix, Weights};
@@ -159,16 +159,33 @@ impl Rwkv7 {
     }
 }
 
-/// Each token's predecessor: the last token of the pass before, then those of this pass.
-fn shifted(x: &Tensor, last: &Tensor) -> wootz::Result<Tensor> {
-    let before = x.narrow(0, 0, x.shape()[0] - 1)?;
-    Tensor::concat(&[last, &before], 0)
+/// Each token's predecessor: the last token of the pass before, then those of this pass, sequence by sequence.
+fn shifted<'a>(
+    x: &Tensor,
+    sequences: &[Sequence<'_>],
+    last: impl Fn(usize) -> &'a Tensor,
+) -> wootz::Result<Tensor> {
+    let mut parts = Vec::with_capacity(2 * sequences.len());
+    for (i, sequence) in sequences.iter().enumerate() {
+        parts.push(last(i).clone());
+        if sequence.rows.len() > 1 {
+            parts.push(x.narrow(0, sequence.rows.start, sequence.rows.len() - 1)?);
+        }
+    }
+    Tensor::concat(&parts.iter().collect::<Vec<_>>(), 0)
 }
 
-/// The last row, in place of what the state held.
-fn remember(x: &Tensor, state: &Tensor) -> wootz::Result<Tensor> {
+/// The last row of a sequence, in place of what its state held.
+fn remember(x: &Tensor, sequence: &Sequence<'_>, state: &Tensor) -> wootz::Result<Tensor> {
     let start = Tensor::scalar(0, DType::I32, x.device());
-    state.write_at(&x.narrow(0, x.shape()[0] - 1, 1)?, &start, 0)
+    state.write_at(&x.narrow(0, sequence.rows.end - 1, 1)?, &start, 0)
+}
+
+/// What the mix of a layer reads: its input, each token's predecessor, the values of the first layer.
+struct Passed<'a> {
+    x: &'a Tensor,
+    before: &'a Tensor,
+    first_value: Option<&'a Tensor>,
 }
 
 impl LowRank {
@@ -178,14 +195,14 @@ impl LowRank {
 }
 
 impl TimeMix {
-    /// The mix of `[t, width]` with its past, the values that later layers may return to, and the new head state.
+    /// The mix of `[t, width]` with its past, the values that later layers may return to, and the new head states.
     fn apply(
         &self,
-        x: &Tensor,
-        before: &Tensor,
-        first_value: Option<&Tensor>,
-        state: &Tensor,
-    ) -> wootz::Result<(Tensor, Tensor, Tensor)> {
+        passed: &Passed<'_>,
+        sequences: &[Sequence<'_>],
+        states: &[&Tensor],
+    ) -> wootz::Result<(Tensor, Tensor, Vec<Tensor>)> {
+        let Passed { x, before, first_value } = *passed;
         let change = before.sub(x)?;
         let mixed = |i: usize| x.add(&change.mul(&self.lerp[i])?);
         let (xr, xw, xk, xv, xa, xg) = (mixed(0)?, mixed(1)?, mixed(2)?, mixed(3)?, mixed(4)?, mixed(5)?);
@@ -199,8 +216,8 @@ impl TimeMix {
         }
         let g = self.gate[1].apply(&self.gate[0].apply(&xg)?.sigmoid()?)?;
         let a = self.rate.apply(&xa, Ok)?.sigmoid()?;
-        let (tokens, head_len) = (x.shape()[0], state.shape()[2]);
-        let heads = Shape::from([tokens, state.shape()[0], head_len]);
+        let (tokens, head_len) = (x.shape()[0], states[0].shape()[2]);
+        let heads = Shape::from([tokens, states[0].shape()[0], head_len]);
         let by_head = |x: &Tensor| x.reshape(heads.clone());
         let kk = by_head(&k.mul(&self.k_k)?)?;
         let length = kk.square()?.sum_axes([-1], true)?.sqrt()?.maximum(1e-12)?;
@@ -210,15 +227,36 @@ impl TimeMix {
         let (r, w, k, v_heads) = (by_head(&r)?, by_head(&w)?, by_head(&k)?, by_head(&v)?);
         let removed = kk.neg()?;
         let replaced = kk.mul(&by_head(&a)?)?;
-        let (out, state) = Tensor::wkv7([&r, &w, &k, &v_heads, &removed, &replaced], state)?;
+        let (out, states) = recur([&r, &w, &k, &v_heads, &removed, &replaced], sequences, states)?;
         let flat = |x: &Tensor| x.reshape([tokens, self.k_k.count()]);
         let out = flat(&out.layer_norm(None, None, GROUP_EPSILON)?)?;
         let out = out.mul(&self.group_norm[0])?.add(&self.group_norm[1])?;
         let r_k = self.r_k.reshape([heads[1], head_len])?;
         let bonus = r.mul(&k)?.mul(&r_k)?.sum_axes([-1], true)?.mul(&v_heads)?;
         let out = out.add(&flat(&bonus)?)?.mul(&g)?;
-        Ok((self.output.apply(&out)?, v, state))
+        Ok((self.output.apply(&out)?, v, states))
     }
+}
+
+/// The recurrence of each sequence over its own rows, from its own state.
+fn recur(
+    inputs: [&Tensor; 6],
+    sequences: &[Sequence<'_>],
+    states: &[&Tensor],
+) -> wootz::Result<(Tensor, Vec<Tensor>)> {
+    if let [state] = states {
+        let (out, state) = Tensor::wkv7(inputs, state)?;
+        return Ok((out, vec![state]));
+    }
+    let (mut outs, mut new) = (Vec::new(), Vec::new());
+    for (sequence, state) in sequences.iter().zip(states) {
+        let own = inputs.map(|x| x.narrow(0, sequence.rows.start, sequence.rows.len()));
+        let [r, w, k, v, a, b] = own;
+        let (out, state) = Tensor::wkv7([&r?, &w?, &k?, &v?, &a?, &b?], state)?;
+        outs.push(out);
+        new.push(state);
+    }
+    Ok((Tensor::concat(&outs.iter().collect::<Vec<_>>(), 0)?, new))
 }
 
 /// The reference scales the usual 1e-5 by the square of 8.
@@ -234,9 +272,9 @@ impl ChannelMix {
 impl Network for Rwkv7 {
     fn state(&self, _: Memory) -> Vec<StateSpec> {
         let heads = self.width / self.head_len;
-        let shift = StateSpec { shape: Shape::from([1, self.width]), dtype: DType::F32 };
+        let shift = StateSpec { shape: Shape::from([1, self.width]), dtype: DType::F32, windowed: false };
         let matrices = Shape::from([heads, self.head_len, self.head_len]);
-        let matrices = StateSpec { shape: matrices, dtype: DType::F32 };
+        let matrices = StateSpec { shape: matrices, dtype: DType::F32, windowed: false };
         (0..self.layers.len()).flat_map(|_| [shift.clone(), matrices.clone(), shift.clone()]).collect()
     }
 
@@ -244,20 +282,30 @@ impl Network for Rwkv7 {
         let mut x = self.embedding_norm.apply(&self.embedding.rows(input.tokens)?)?;
         let start = Tensor::scalar(0, DType::I32, x.device());
         let mut first_value = None;
-        let mut state = Vec::with_capacity(input.state.len());
-        for (layer, before) in self.layers.iter().zip(input.state.chunks_exact(3)) {
+        let mut state = NewState::default();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let before: Vec<&[Tensor]> = input.sequences.iter().map(|s| &s.state[3 * i..3 * i + 3]).collect();
             let h = layer.time_norm.apply(&x)?;
-            let past = shifted(&h, &before[0])?;
-            let (mixed, value, matrices) = layer.time.apply(&h, &past, first_value.as_ref(), &before[1])?;
+            let past = shifted(&h, input.sequences, |s| &before[s][0])?;
+            let matrices: Vec<&Tensor> = before.iter().map(|b| &b[1]).collect();
+            let passed = Passed { x: &h, before: &past, first_value: first_value.as_ref() };
+            let (mixed, value, matrices) = layer.time.apply(&passed, input.sequences, &matrices)?;
             first_value.get_or_insert(value);
-            state.push(remember(&h, &before[0])?);
-            state.push(before[1].write_at(&matrices, &start, 0)?);
             x = x.add(&mixed)?;
-            let h = layer.channel_norm.apply(&x)?;
-            x = x.add(&layer.channel.apply(&h, &shifted(&h, &before[2])?)?)?;
-            state.push(remember(&h, &before[2])?);
+            let g = layer.channel_norm.apply(&x)?;
+            let past = shifted(&g, input.sequences, |s| &before[s][2])?;
+            x = x.add(&layer.channel.apply(&g, &past)?)?;
+            let new = input.sequences.iter().zip(before).zip(&matrices);
+            let new = new.map(|((sequence, before), matrices)| {
+                Ok(vec![
+                    remember(&h, sequence, &before[0])?,
+                    before[1].write_at(matrices, &start, 0)?,
+                    remember(&g, sequence, &before[2])?,
+                ])
+            });
+            state.push(new.collect::<wootz::Result<_>>()?);
         }
-        Ok((x, state))
+        Ok((x, state.into_list()))
     }
 
     fn logits(&self, hidden: &Tensor) -> wootz::Result<Tensor> {

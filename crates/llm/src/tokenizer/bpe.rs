@@ -1,12 +1,13 @@
 //! Byte-level BPE.
 
 use rustc_hash::FxHashMap;
-use wootz_gguf::Gguf;
+use wootz_gguf::{Gguf, Value};
 
 use super::bytes::CHARS;
 use super::merge::{Priority, merge};
 use super::patterns::{PreTokenizer, find};
 use super::vocab::Vocab;
+use super::{PATTERNS_KEY, WHOLE_WORDS_KEY};
 use crate::error::{Error, Result};
 
 /// A string that takes part in merges: a token, or an intermediate step that is none.
@@ -27,12 +28,21 @@ pub(super) struct Bpe {
     extra: Vec<Box<[u8]>>,
 }
 
+/// By name; or by its patterns, where the model was not made for GGUF.
+fn pre_tokenizer(gguf: &Gguf) -> Result<(PreTokenizer, bool)> {
+    let meta = gguf.metadata();
+    if let Some(patterns) = meta.optional(PATTERNS_KEY, "an array", Value::as_array)? {
+        let patterns: Vec<&str> = patterns.iter().map(|p| p.as_str().unwrap_or_default()).collect();
+        let whole_words = meta.bool_or(WHOLE_WORDS_KEY, false)?;
+        return Ok((PreTokenizer::new(patterns.into_iter(), whole_words)?, false));
+    }
+    find(meta.optional("tokenizer.ggml.pre", "a string", Value::as_str)?.unwrap_or("default"))
+}
+
 impl Bpe {
     pub fn from_gguf(gguf: &Gguf, vocab: &mut Vocab) -> Result<Bpe> {
         let meta = gguf.metadata();
-        let name =
-            meta.optional("tokenizer.ggml.pre", "a string", wootz_gguf::Value::as_str)?.unwrap_or("default");
-        let (pre, add_bos) = find(name)?;
+        let (pre, add_bos) = pre_tokenizer(gguf)?;
         vocab.add_bos = add_bos;
         let array = meta.array("tokenizer.ggml.merges")?;
         let mut bpe = Bpe { pre, merges: FxHashMap::default(), bytes: [NO_PIECE; 256], extra: Vec::new() };

@@ -22,7 +22,13 @@ use crate::error::{Error, Result};
 pub use stream::TextStream;
 pub use vocab::{TokenKind, Vocab};
 
+pub(crate) use patterns::{gpt2_pattern, name_of};
 use special::{Fragment, Specials};
+
+/// Patterns that cut a text into words, of models that were not made for GGUF and name no pre-tokenizer.
+pub(crate) const PATTERNS_KEY: &str = "wootz.tokenizer.patterns";
+/// Whether a word that is a token is taken as it is, in the same models.
+pub(crate) const WHOLE_WORDS_KEY: &str = "wootz.tokenizer.whole_words";
 
 /// Turns text into token ids and token ids into text.
 #[derive(Debug)]

@@ -144,6 +144,18 @@ const ROWS: &[Row] = &[
     },
 ];
 
+/// GPT-2's pattern, which tokenizers use that name no other.
+pub(crate) fn gpt2_pattern() -> &'static str {
+    GPT2
+}
+
+/// The name by which GGUF files call a pre-tokenizer with these patterns, if it has one.
+pub(crate) fn name_of(patterns: &[String]) -> Option<&'static str> {
+    let ours = |p: &String| p.replace("(?i:'s|'t|'re|'ve|'m|'ll|'d)", contractions!());
+    let patterns: Vec<String> = patterns.iter().map(ours).collect();
+    ROWS.iter().find(|row| row.patterns.iter().eq(patterns.iter())).map(|row| row.names[0])
+}
+
 /// Compiled patterns.
 #[derive(Debug)]
 pub(super) struct PreTokenizer {
@@ -156,14 +168,18 @@ pub(super) fn find(name: &str) -> Result<(PreTokenizer, bool)> {
     let row = ROWS.iter().find(|r| r.names.contains(&name)).ok_or_else(|| {
         Error::Tokenizer(format!("pre-tokenizer '{name}' (tokenizer.ggml.pre) is not known"))
     })?;
-    let patterns = row.patterns.iter().map(|p| {
-        Regex::new(p).map_err(|e| Error::Tokenizer(format!("pattern of pre-tokenizer '{name}': {e}")))
-    });
-    let patterns = patterns.collect::<Result<Vec<_>>>()?;
-    Ok((PreTokenizer { patterns, whole_words: row.whole_words }, row.add_bos))
+    Ok((PreTokenizer::new(row.patterns.iter().copied(), row.whole_words)?, row.add_bos))
 }
 
 impl PreTokenizer {
+    /// One with these patterns.
+    pub fn new<'a>(patterns: impl Iterator<Item = &'a str>, whole_words: bool) -> Result<PreTokenizer> {
+        let compiled = patterns.map(|p| {
+            Regex::new(p).map_err(|e| Error::Tokenizer(format!("pattern '{p}' of the pre-tokenizer: {e}")))
+        });
+        Ok(PreTokenizer { patterns: compiled.collect::<Result<_>>()?, whole_words })
+    }
+
     /// Whether a word that is a token is taken as it is.
     pub fn whole_words(&self) -> bool {
         self.whole_words
@@ -203,6 +219,14 @@ mod tests {
             find(name).unwrap();
         }
         assert!(find("nonsense").unwrap_err().to_string().contains("'nonsense'"));
+    }
+
+    #[test]
+    fn patterns_have_names() {
+        let qwen = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+        assert_eq!(name_of(&[qwen.into()]), Some("qwen2"));
+        assert_eq!(name_of(&[r"\p{N}".into(), GPT2.into()]), Some("smollm"));
+        assert_eq!(name_of(&["x".into()]), None);
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! Small models of every family with random weights, written by our own writer.
 
-pub mod reference;
-
 use wootz_blocks::{BlockFormat, dequantize, quantize};
 use wootz_gguf::{Gguf, MetaValue, ValueType, Writer};
 

@@ -1,6 +1,7 @@
 //! The networks once more, as loops over f64 that follow the formulas of the papers one token at a time.
 
-use super::*;
+use crate::tiny::*;
+use wootz_gguf::Gguf;
 
 type Row = Vec<f64>;
 

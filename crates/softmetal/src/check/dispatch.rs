@@ -29,6 +29,8 @@ pub struct BoundRange {
     pub owned: bool,
     /// Whether the kernel may write it.
     pub writable: bool,
+    /// Whether its elements are atomics.
+    pub atomic: bool,
 }
 
 /// A bound argument with its cells.
@@ -47,6 +49,13 @@ impl Checked {
         if self.touched.load(Ordering::Relaxed) == 0 {
             self.touched.store(1, Ordering::Relaxed);
         }
+    }
+}
+
+impl Checked {
+    /// Whether a dispatch that leaves it alone has forgotten something. Atomics may be flags that most runs never raise.
+    fn must_be_used(&self) -> bool {
+        self.range.writable && !self.range.atomic && self.touched.load(Ordering::Relaxed) == 0
     }
 }
 
@@ -146,25 +155,21 @@ impl DispatchCheck {
     pub fn take_reports(&self, cut_short: bool) -> Vec<Report> {
         let mut list = std::mem::take(&mut self.reports.lock().list);
         if self.checking && list.is_empty() && !cut_short {
-            list.extend(
-                self.bound.iter().filter(|b| b.range.writable && b.touched.load(Ordering::Relaxed) == 0).map(
-                    |b| Report {
-                        kind: ReportKind::OutputNotWritten,
-                        kernel: self.kernel.clone(),
-                        message: format!(
-                            "buffer {} (`{}`) is writable, and the dispatch neither wrote nor read it",
-                            b.range.index, b.range.name
-                        ),
-                        file: String::new(),
-                        line: 0,
-                        column: 0,
-                        buffer: Some(b.range.index),
-                        offset: None,
-                        thread: [0; 3],
-                        group: [0; 3],
-                    },
+            list.extend(self.bound.iter().filter(|b| b.must_be_used()).map(|b| Report {
+                kind: ReportKind::OutputNotWritten,
+                kernel: self.kernel.clone(),
+                message: format!(
+                    "buffer {} (`{}`) is writable, and the dispatch neither wrote nor read it",
+                    b.range.index, b.range.name
                 ),
-            );
+                file: String::new(),
+                line: 0,
+                column: 0,
+                buffer: Some(b.range.index),
+                offset: None,
+                thread: [0; 3],
+                group: [0; 3],
+            }));
         }
         list.sort_by(|a, b| {
             (&a.file, a.line, a.column, a.kind.name()).cmp(&(&b.file, b.line, b.column, b.kind.name()))

@@ -248,6 +248,7 @@ fn bound_ranges(d: &Dispatch, keep: &[Buffer]) -> Vec<BoundRange> {
             length,
             owned,
             writable: a.binding.access == Access::ReadWrite,
+            atomic: a.binding.type_name.contains("atomic"),
         });
     }
     out

@@ -16,6 +16,25 @@ pub struct Artificial {
     /// Plans whose results come out wrong.
     pub spoils: fn(&Plan) -> bool,
     pub runs: AtomicUsize,
+    /// A made-up time, in nanoseconds, that runs and transfers take.
+    pub clock: Option<Clock>,
+}
+
+/// A clock that devices put forward by what their work would take.
+#[derive(Clone)]
+pub struct Clock {
+    /// The time now.
+    pub now: Arc<AtomicUsize>,
+    /// Nanoseconds that a plan takes.
+    pub run: fn(&Plan) -> f64,
+    /// Nanoseconds that so many bytes to or from the device take.
+    pub transfer: fn(usize) -> f64,
+}
+
+impl Clock {
+    fn pass(&self, nanoseconds: f64) {
+        self.now.fetch_add(nanoseconds as usize, Ordering::Relaxed);
+    }
 }
 
 impl Artificial {
@@ -30,6 +49,7 @@ impl Artificial {
             refuses: |_| None,
             spoils: |_| false,
             runs: AtomicUsize::new(0),
+            clock: None,
         }
     }
 
@@ -60,9 +80,15 @@ impl Backend for Artificial {
         self.cpu.import(memory)
     }
     fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
+        if let Some(clock) = &self.clock {
+            clock.pass((clock.transfer)(bytes.len()));
+        }
         self.cpu.upload(buffer, offset, bytes)
     }
     fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        if let Some(clock) = &self.clock {
+            clock.pass((clock.transfer)(bytes.len()));
+        }
         self.cpu.download(buffer, offset, bytes)
     }
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
@@ -70,6 +96,9 @@ impl Backend for Artificial {
     }
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
         self.runs.fetch_add(1, Ordering::Relaxed);
+        if let Some(clock) = &self.clock {
+            clock.pass((clock.run)(executable.plan()));
+        }
         let results = self.cpu.submit(executable, run)?.wait()?;
         if (self.spoils)(executable.plan()) {
             for buffer in results.iter().filter(|b| !b.is_empty()) {

@@ -34,6 +34,10 @@ struct Sums {
     offsets: __m256,
 }
 
+/// The dot product of a weight row and an activation row.
+///
+/// # Safety
+/// `row` must hold `groups` groups of the format, and `act` as many, padded to whole chunks.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn dot_row<F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32 {
@@ -69,6 +73,9 @@ unsafe fn dot_row<F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32
 struct Stored([f32; 16]);
 
 /// Adds the first `groups` groups of chunk `c`.
+///
+/// # Safety
+/// 8 groups must be readable at `w`, and `act` must have chunk `c`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn chunk<F: Format>(w: *const u8, act: &ActRow<'_>, c: usize, groups: usize, sums: &mut Sums) {
@@ -120,6 +127,9 @@ unsafe fn chunk<F: Format>(w: *const u8, act: &ActRow<'_>, c: usize, groups: usi
 }
 
 /// The scale of each of the 8 sums of a group: one for all, or one per half.
+///
+/// # Safety
+/// `g` must be below 8.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn group_scale<F: Format>(scales: &Stored, g: usize) -> __m256 {

@@ -60,6 +60,9 @@ const fn chunk_bytes<F: Format>() -> usize {
 }
 
 /// A chunk's copy, with zeros behind the blocks that are there.
+///
+/// # Safety
+/// `blocks` must be below 8, and as many blocks readable at `tail`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn padded_tail<F: Format>(tail: *const u8, blocks: usize) -> [u8; 8 * 36] {
@@ -101,6 +104,10 @@ pub(super) unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: R
     unsafe { run(weights, acts, rows, out) }
 }
 
+/// The product with one kernel or the other.
+///
+/// # Safety
+/// As [`matmul_rows`].
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn run<F: Format>(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
     // SAFETY: this function has the features; the rest is the caller's promise.

@@ -5,6 +5,9 @@ use std::arch::x86_64::*;
 use super::{Format, Scales};
 
 /// 16 bytes of nibbles to 32 bytes: low nibbles first.
+///
+/// # Safety
+/// 16 bytes must be readable at `at`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn nibbles(at: *const u8) -> __m256i {
@@ -17,6 +20,9 @@ pub(super) unsafe fn nibbles(at: *const u8) -> __m256i {
 }
 
 /// 32 bits to 32 bytes of 0 or 16.
+///
+/// # Safety
+/// 4 bytes must be readable at `at`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn fifth_bits(at: *const u8) -> __m256i {
@@ -33,6 +39,9 @@ unsafe fn fifth_bits(at: *const u8) -> __m256i {
 
 /// The half-precision numbers at the start of 8 blocks of `BYTES` bytes. Collected in integer registers,
 /// whose units are idle here, while the vector units are the bottleneck.
+///
+/// # Safety
+/// 8 blocks must be readable at `at`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn eight_halves<const BYTES: usize>(at: *const u8) -> __m256 {
@@ -46,6 +55,9 @@ unsafe fn eight_halves<const BYTES: usize>(at: *const u8) -> __m256 {
 }
 
 /// Scale and offset (two halves) at the start of 8 blocks.
+///
+/// # Safety
+/// 8 blocks must be readable at `at`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn eight_pairs<const BYTES: usize>(at: *const u8) -> Scales {
@@ -149,6 +161,9 @@ small_format! {
 }
 
 /// Each byte of `index` (0–15) replaced by its entry of the table.
+///
+/// # Safety
+/// The processor must have AVX2, FMA and F16C.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn look_up(table: &[i8; 16], index: __m256i) -> __m256i {
@@ -160,6 +175,9 @@ pub(super) unsafe fn look_up(table: &[i8; 16], index: __m256i) -> __m256i {
 }
 
 /// The MXFP4 scales of 8 blocks.
+///
+/// # Safety
+/// 8 blocks must be readable at `at`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn eight_exponents(at: *const u8) -> __m256 {

@@ -72,6 +72,10 @@ pub(super) unsafe fn unpack<F: Format>(
 // Closures do not inherit the target features under which these functions are inlined, so a vector that passes
 // through `map` or `from_fn` costs a call; hence the plain loops.
 
+/// Unpacks chunk `c` of 8 rows, of which the first `groups` groups count.
+///
+/// # Safety
+/// A whole chunk must be readable at each of `rows`, and the panel must have chunk `c`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn unpack_chunk<F: Format>(rows: [*const u8; ROWS], panel: &mut Panel, c: usize, groups: usize) {
@@ -109,6 +113,9 @@ unsafe fn unpack_chunk<F: Format>(rows: [*const u8; ROWS], panel: &mut Panel, c:
 }
 
 /// Transposes 8 × 8 numbers of 32 bits, to memory.
+///
+/// # Safety
+/// 64 values must be writable at `out`, which must be aligned to 32 bytes.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn store_transposed(r: &[__m256; 8], out: *mut f32) {

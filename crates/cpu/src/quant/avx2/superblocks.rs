@@ -6,6 +6,9 @@ use super::nibbles::{look_up, nibbles};
 use super::{Format, Scales};
 
 /// A half-precision number in all lanes.
+///
+/// # Safety
+/// 2 bytes must be readable at `at`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn half(at: *const u8) -> __m256 {
@@ -13,6 +16,10 @@ unsafe fn half(at: *const u8) -> __m256 {
     unsafe { _mm256_cvtph_ps(_mm_set1_epi16(at.cast::<i16>().read_unaligned())) }
 }
 
+/// 32 bytes.
+///
+/// # Safety
+/// 32 bytes must be readable at `at`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn load(at: *const u8) -> __m256i {
@@ -39,6 +46,9 @@ fn signed_scales(bytes: __m128i, scale: __m256, by: f32) -> Scales {
 }
 
 /// Nibble `G % 2` of the bytes of group pair `G / 2`.
+///
+/// # Safety
+/// `G` must be below 8, and 128 bytes readable at `qs`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn paired_nibbles<const G: usize>(qs: *const u8) -> __m256i {
@@ -51,6 +61,9 @@ unsafe fn paired_nibbles<const G: usize>(qs: *const u8) -> __m256i {
 }
 
 /// The 6-bit scales and offsets of Q4_K and Q5_K; see `wootz_blocks::formats::unpack_scales_6bit`.
+///
+/// # Safety
+/// 16 bytes must be readable at `block`.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn six_bit_scales(block: *const u8) -> Scales {

@@ -55,6 +55,10 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
+    /// The panels with every activation row.
+    ///
+    /// # Safety
+    /// The columns must exist in `acts`, and the panels' rows of every activation row must be writable in `out`.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn all_acts<F: Format, const P: usize>(&self, acts: &Acts<'_>, out: Output) {
@@ -74,6 +78,9 @@ impl Tile<'_> {
     }
 
     /// `P` panels × `A` activation rows, over the columns of the panels.
+    ///
+    /// # Safety
+    /// As `all_acts`, and `acts` must have rows `a` to `a + A`.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn multiply<F: Format, const P: usize, const A: usize>(
@@ -99,6 +106,9 @@ impl Tile<'_> {
     }
 
     /// Adds group `g` of the panels, which is group `at` of the activations.
+    ///
+    /// # Safety
+    /// The panels must hold group `g`, and the activations group `at`.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn group<F: Format, const P: usize, const A: usize>(
@@ -137,6 +147,9 @@ impl Tile<'_> {
     }
 
     /// Integer sums of the given vectors of a group.
+    ///
+    /// # Safety
+    /// As `group`; `steps` must be below 8.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn products<F: Format, const P: usize, const A: usize>(
@@ -184,6 +197,9 @@ impl Tile<'_> {
     }
 
     /// Adds (or, for the first columns, writes) the sums of 8 weight rows starting at `row`.
+    ///
+    /// # Safety
+    /// Rows from `row` to the smaller of `row + ROWS` and `end` must be writable at `out`.
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn store(&self, sums: __m256, row: usize, out: *mut f32) {

@@ -1,0 +1,118 @@
+//! burn as a peer of `wootz bench`, on its CPU backend (flex), in f32.
+
+mod npy;
+
+use burn_tensor::activation::softmax;
+use burn_tensor::{Device, Tensor, TensorData};
+use npy::Array;
+use peer_protocol::{Prepared, Request, serve};
+use std::hint::black_box;
+
+fn tensor<const D: usize>(array: &Array) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(array.values.clone(), array.shape.clone()), &Device::flex())
+}
+
+/// A function of vectors.
+fn of_vectors(op: &str) -> Option<fn(&[Tensor<1>])> {
+    Some(match op {
+        "add" => |t| drop(black_box(t[0].clone() + t[1].clone())),
+        "exp" => |t| drop(black_box(t[0].clone().exp())),
+        "sum" => |t| drop(black_box(t[0].clone().sum())),
+        "sort" => |t| drop(black_box(t[0].clone().sort(0))),
+        "chain" => |t| {
+            let (x, y) = (t[0].clone(), t[1].clone());
+            let bell = (x.clone() * x.clone() + y.clone() * y.clone()).neg().exp();
+            black_box(bell * x / (y.abs() + 1.0));
+        },
+        "ten_ops" => |t| {
+            let (x, y) = (t[0].clone(), t[1].clone());
+            let a = (((x.clone() + y.clone()) * x.clone() - y.clone()) / 2.0).max_pair(x.clone());
+            black_box(((a + 1.0) * y.clone() - x).abs() + y);
+        },
+        "hundred_ops" => |t| {
+            let mut x = t[0].clone();
+            for _ in 0..50 {
+                x = x * 0.5 + t[1].clone();
+            }
+            black_box(x);
+        },
+        _ => return None,
+    })
+}
+
+/// A function of matrices.
+fn of_matrices(op: &str) -> Option<fn(&[Tensor<2>])> {
+    Some(match op {
+        "matmul" => |t| drop(black_box(t[0].clone().matmul(t[1].clone()))),
+        "sum_0" => |t| drop(black_box(t[0].clone().sum_dim(0))),
+        "sum_1" => |t| drop(black_box(t[0].clone().sum_dim(1))),
+        "argmax" => |t| drop(black_box(t[0].clone().argmax(1))),
+        "softmax" => |t| drop(black_box(softmax(t[0].clone(), 1))),
+        "rms_norm" => |t| {
+            let x = t[0].clone();
+            let size = ((x.clone() * x.clone()).mean_dim(1) + 1e-5).sqrt();
+            black_box(x / size * t[1].clone());
+        },
+        "layer_norm" => |t| {
+            let x = t[0].clone();
+            let centred = x.clone() - x.mean_dim(1);
+            let size = ((centred.clone() * centred.clone()).mean_dim(1) + 1e-5).sqrt();
+            black_box(centred / size * t[1].clone() + t[2].clone());
+        },
+        _ => return None,
+    })
+}
+
+/// Grouped heads: keys and values are repeated for the heads that share them.
+fn attention(t: &[Tensor<4>]) {
+    let [b, h, _, d] = t[0].dims();
+    let [_, g, s, _] = t[1].dims();
+    let repeated =
+        |x: &Tensor<4>| x.clone().reshape([b * g, 1, s, d]).repeat_dim(1, h / g).reshape([b, h, s, d]);
+    let scores = t[0].clone().matmul(repeated(&t[1]).swap_dims(2, 3)) * (d as f64).powf(-0.5);
+    black_box(softmax(scores, 3).matmul(repeated(&t[2])));
+}
+
+fn prepare(request: &Request) -> Prepared {
+    let op = request.op.as_str();
+    if op != "attention" && of_vectors(op).is_none() && of_matrices(op).is_none() {
+        return Ok(None);
+    }
+    let mut arrays = Vec::new();
+    for path in &request.inputs {
+        match npy::read(path)? {
+            Some(array) => arrays.push(array),
+            None => return Ok(None),
+        }
+    }
+    if op == "attention" {
+        let inputs: Vec<Tensor<4>> = arrays.iter().map(tensor).collect();
+        return Ok(Some(Box::new(move || {
+            attention(&inputs);
+            Ok(())
+        })));
+    }
+    if let Some(function) = of_vectors(op) {
+        let inputs: Vec<Tensor<1>> = arrays.iter().map(tensor).collect();
+        return Ok(Some(Box::new(move || {
+            function(&inputs);
+            Ok(())
+        })));
+    }
+    // A vector beside a matrix is a column of a product, or a row that every row is multiplied by.
+    for array in &mut arrays {
+        if let [n] = array.shape[..] {
+            array.shape = if op == "matmul" { vec![n, 1] } else { vec![1, n] };
+        }
+    }
+    let Some(function) = of_matrices(op) else { return Ok(None) };
+    let inputs: Vec<Tensor<2>> = arrays.iter().map(tensor).collect();
+    Ok(Some(Box::new(move || {
+        function(&inputs);
+        Ok(())
+    })))
+}
+
+fn main() {
+    serve("burn 0.22, flex", 20, prepare);
+}

@@ -1,0 +1,67 @@
+//! The protocol of peers: one command per line of JSON, one answer per line. `README.md` beside describes it.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, Write};
+use std::time::Instant;
+
+/// What a peer is asked to run.
+pub struct Request {
+    /// The name of the operation.
+    pub op: String,
+    /// Paths of .npy files.
+    pub inputs: Vec<String>,
+    /// What else belongs to the operation.
+    pub extra: Value,
+}
+
+/// A library's answer to a request: a function to time, or nothing when it does not have the operation.
+pub type Prepared = Result<Option<Box<dyn Fn() -> Result<(), String>>>, String>;
+
+/// Serves until the input ends.
+pub fn serve(version: &str, pause_ms: u64, prepare: impl Fn(&Request) -> Prepared) {
+    let mut ready = None;
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let answer = match serde_json::from_str::<Value>(&line) {
+            Err(e) => json!({ "error": e.to_string() }),
+            Ok(command) if command.get("hello").is_some() => {
+                json!({ "version": version, "pause_ms": pause_ms })
+            }
+            Ok(command) => match command.get("prepare") {
+                Some(request) => match prepare(&parse(request)) {
+                    Ok(function) => {
+                        ready = function;
+                        json!({ "ready": ready.is_some() })
+                    }
+                    Err(error) => json!({ "error": error }),
+                },
+                None => turn(&ready, command["turn"].as_u64().unwrap_or(1)),
+            },
+        };
+        println!("{answer}");
+        let _ = std::io::stdout().flush();
+    }
+}
+
+fn parse(request: &Value) -> Request {
+    let inputs = request["inputs"].as_array().cloned().unwrap_or_default();
+    Request {
+        op: request["op"].as_str().unwrap_or_default().into(),
+        inputs: inputs.iter().filter_map(|v| v.as_str().map(String::from)).collect(),
+        extra: request["extra"].clone(),
+    }
+}
+
+/// One execution that is not timed (threads wake up, caches fill), then the timed ones.
+fn turn(ready: &Option<Box<dyn Fn() -> Result<(), String>>>, repeats: u64) -> Value {
+    let Some(function) = ready else { return json!({ "error": "a turn before a case" }) };
+    if let Err(error) = function() {
+        return json!({ "error": error });
+    }
+    let begin = Instant::now();
+    for _ in 0..repeats {
+        if let Err(error) = function() {
+            return json!({ "error": error });
+        }
+    }
+    json!({ "seconds": begin.elapsed().as_secs_f64() / repeats as f64 })
+}

@@ -1,0 +1,85 @@
+"""What Python costs: Wootz beside NumPy, in turns, on the same data.
+
+Each ratio is the time of Wootz over that of NumPy, the best of many rounds each. `python bench/python_overhead.py [--json]`
+"""
+
+import argparse
+import json
+import time
+
+import numpy as np
+
+import wootz
+
+
+def best(function, rounds, repeats):
+    """The shortest time of one call, in seconds."""
+    shortest = float("inf")
+    for _ in range(rounds):
+        start = time.perf_counter()
+        for _ in range(repeats):
+            function()
+        shortest = min(shortest, (time.perf_counter() - start) / repeats)
+    return shortest
+
+
+def side_by_side(ours, theirs, repeats, rounds=40):
+    """Both, in turns, so that both see the same machine."""
+    times = [float("inf"), float("inf")]
+    for _ in range(rounds):
+        for i, function in enumerate((ours, theirs)):
+            times[i] = min(times[i], best(function, 1, repeats))
+    return times
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def cases():
+    device = "cpu"
+    a16, b16 = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
+    wa, wb = wootz.asarray(a16, device=device), wootz.asarray(b16, device=device)
+    yield "one add of 16 elements, evaluated", lambda: (wa + wb).eval(), lambda: a16 + b16, 2000
+    la, lb = a16.tolist(), b16.tolist()
+    yield (
+        "two arrays of 16 from lists, one add",
+        lambda: (wootz.asarray(la, device=device) + wootz.asarray(lb, device=device)).eval(),
+        lambda: np.asarray(la, np.float32) + np.asarray(lb, np.float32),
+        1000,
+    )
+    add = wootz.compile(lambda a, b: a + b)
+    yield "one add of 16 elements, compiled", lambda: add(wa, wb), lambda: a16 + b16, 1000
+    big = np.random.default_rng(0).normal(size=1_000_000).astype(np.float32)
+    wbig = wootz.asarray(big, device=device)
+    yield (
+        "chain of ten over 1 000 000",
+        lambda: (((((wbig * 2 + 1) * wbig - 3).abs() + 1).sqrt() * 0.5 + wbig) * 0.25).eval(),
+        lambda: (np.sqrt(np.abs((big * 2 + 1) * big - 3) + 1) * 0.5 + big) * 0.25,
+        3,
+    )
+    rows = np.random.default_rng(1).normal(size=(1000, 1000)).astype(np.float32)
+    wrows = wootz.asarray(rows, device=device)
+    yield "softmax of 1000 x 1000", lambda: wrows.softmax().eval(), lambda: softmax(rows), 3
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--rounds", type=int, default=40)
+    options = parser.parse_args()
+    results = []
+    for name, ours, theirs, repeats in cases():
+        mine, other = side_by_side(ours, theirs, repeats, options.rounds)
+        results.append({"case": name, "wootz_us": mine * 1e6, "numpy_us": other * 1e6, "ratio": mine / other})
+    if options.json:
+        print(json.dumps(results, indent=2))
+        return
+    print(f"{'case':<40} {'wootz us':>10} {'numpy us':>10} {'ratio':>7}")
+    for each in results:
+        print(f"{each['case']:<40} {each['wootz_us']:>10.2f} {each['numpy_us']:>10.2f} {each['ratio']:>7.2f}")
+
+
+if __name__ == "__main__":
+    main()

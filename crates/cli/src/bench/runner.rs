@@ -1,0 +1,272 @@
+//! The runner: every contender takes turns on every case.
+
+use super::cases::{Case, Fallible, Ready};
+use super::peer::{Data, Peer};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+use wootz::{Calibration, Device, DeviceKind};
+use wootz_report as report;
+use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Skipped, Times};
+
+/// What a turn should last at least, so that the clock does not matter.
+const TURN: f64 = 1e-3;
+/// A contender that takes this long for one execution is not asked again.
+const SLOW: f64 = 3.0;
+const MOST_TURNS: usize = 2000;
+
+pub struct Runner {
+    pub devices: Vec<Device>,
+    pub peers: Vec<Peer>,
+    /// Seconds per case and contender.
+    pub seconds: f64,
+    /// Turns at the least.
+    pub turns: usize,
+}
+
+/// One contender's part in a case.
+struct Entry<'a> {
+    name: String,
+    who: Who<'a>,
+    repeats: usize,
+    seconds: Vec<f64>,
+    failure: Option<String>,
+}
+
+enum Who<'a> {
+    Device(Ready),
+    Peer(&'a mut Peer),
+}
+
+/// What came of a run.
+pub struct Finished {
+    pub contenders: Vec<Contender>,
+    /// Devices that could not be measured at all.
+    pub skipped: Vec<Skipped>,
+    pub cases: Vec<report::Case>,
+    /// Whether every case was measured.
+    pub complete: bool,
+}
+
+impl Runner {
+    /// Measures the cases.
+    pub fn measure(mut self, cases: &[Case]) -> Fallible<Finished> {
+        let stop = watch_for_interrupt()?;
+        let bar = progress(cases.len());
+        let (mut contenders, mut skipped) = (Vec::new(), Vec::new());
+        self.devices.retain(|device| {
+            bar.set_message(format!("limits of {device}"));
+            match contender(device) {
+                Ok(contender) => contenders.push(contender),
+                Err(error) => skipped.push(Skipped { name: device.name().into(), reason: error.to_string() }),
+            }
+            contenders.last().is_some_and(|c| c.name == device.name())
+        });
+        if contenders.is_empty() {
+            let reasons: Vec<String> = skipped.iter().map(|s| format!("{}: {}", s.name, s.reason)).collect();
+            return Err(format!("no device could be measured ({})", reasons.join("; ")).into());
+        }
+        for peer in &self.peers {
+            let description = peer.version.clone();
+            contenders.push(Contender {
+                name: peer.name.clone(),
+                kind: Kind::Peer,
+                description,
+                limits: None,
+            });
+        }
+        let data = Data::new()?;
+        let mut results = Vec::new();
+        for case in cases {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            bar.set_message(case.name.clone());
+            if let Some(result) = self.case(case, &contenders, &data, &stop) {
+                results.push(result);
+            }
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        let complete = !stop.load(Ordering::Relaxed);
+        Ok(Finished { contenders, skipped, cases: results, complete })
+    }
+
+    /// Measures one case; none if it was interrupted.
+    fn case(
+        &mut self,
+        case: &Case,
+        contenders: &[Contender],
+        data: &Data,
+        stop: &AtomicBool,
+    ) -> Option<report::Case> {
+        let mut results = BTreeMap::new();
+        let Runner { devices, peers, seconds, turns } = self;
+        let mut entries = entries(devices, peers, (case, data), &mut results);
+        let budget = *seconds * entries.len() as f64;
+        let begin = Instant::now();
+        for turn in 0..MOST_TURNS {
+            if turn >= *turns && begin.elapsed().as_secs_f64() >= budget {
+                break;
+            }
+            for entry in &mut entries {
+                if stop.load(Ordering::Relaxed) {
+                    return None;
+                }
+                entry.turn();
+            }
+        }
+        let mut report = report::Case {
+            suite: case.suite.name().into(),
+            family: case.family.into(),
+            name: case.name.clone(),
+            bytes: case.work.bytes,
+            flops: case.work.flops,
+            tokens: case.work.tokens,
+            results: BTreeMap::new(),
+        };
+        for entry in entries {
+            let device = devices.iter().find(|d| d.name() == entry.name);
+            let memory = device.and_then(|d| memory(case, d, &entry.who));
+            let limits = contenders.iter().find(|c| c.name == entry.name).and_then(|c| c.limits);
+            let outcome = match (entry.failure, Times::of(&entry.seconds)) {
+                (Some(reason), _) => Outcome::Failed(reason),
+                (None, None) => continue,
+                (None, Some(times)) => {
+                    let of_limit = limits.and_then(|l| report.of_limit(&l, times.best_s));
+                    Outcome::Measured(Measured { times, of_limit, memory })
+                }
+            };
+            results.insert(entry.name, outcome);
+        }
+        report.results = results;
+        Some(report)
+    }
+}
+
+/// Everybody who has the case, prepared. Who fails at that is in `results` already.
+fn entries<'a>(
+    devices: &[Device],
+    peers: &'a mut [Peer],
+    (case, data): (&Case, &Data),
+    results: &mut BTreeMap<String, Outcome>,
+) -> Vec<Entry<'a>> {
+    let mut entries = Vec::new();
+    let mut shared = None;
+    for device in devices {
+        match (case.prepare)(device) {
+            Ok(ready) => {
+                if shared.is_none() && !case.op.is_empty() && !peers.is_empty() {
+                    shared = data.save(case, &ready);
+                }
+                entries.push(Entry::new(device.name(), Who::Device(ready)));
+            }
+            Err(error) => {
+                results.insert(device.name().into(), Outcome::Failed(error.to_string()));
+            }
+        }
+    }
+    let Some(request) = shared else { return entries };
+    for peer in peers.iter_mut().filter(|p| p.alive) {
+        match peer.prepare(&request) {
+            Ok(false) => {}
+            Ok(true) => {
+                let name = peer.name.clone();
+                entries.push(Entry::new(&name, Who::Peer(peer)));
+            }
+            Err(error) => {
+                results.insert(peer.name.clone(), Outcome::Failed(error.to_string()));
+            }
+        }
+    }
+    entries
+}
+
+impl Entry<'_> {
+    fn new<'a>(name: &str, who: Who<'a>) -> Entry<'a> {
+        Entry { name: name.into(), who, repeats: 0, seconds: Vec::new(), failure: None }
+    }
+
+    /// One turn: an execution that nobody times (threads wake up, caches fill), then as many as make a turn.
+    fn turn(&mut self) {
+        let slow = self.seconds.last().is_some_and(|&s| s > SLOW);
+        if slow || self.failure.is_some() {
+            return;
+        }
+        if self.repeats == 0 {
+            // The first executions plan and touch memory; they only tell how often to repeat.
+            match self.execute(1).and_then(|_| self.execute(1)) {
+                Ok(seconds) if seconds > SLOW => return self.seconds.push(seconds),
+                Ok(seconds) => self.repeats = (TURN / seconds.max(1e-9)).ceil().clamp(1.0, 10_000.0) as usize,
+                Err(error) => return self.failure = Some(error.to_string()),
+            }
+        }
+        match self.execute(self.repeats) {
+            Ok(seconds) => self.seconds.push(seconds),
+            Err(error) => self.failure = Some(error.to_string()),
+        }
+    }
+
+    /// Seconds per execution, after one that is not timed.
+    fn execute(&mut self, repeats: usize) -> Fallible<f64> {
+        match &mut self.who {
+            Who::Peer(peer) => peer.turn(repeats),
+            Who::Device(ready) => {
+                (ready.run)()?;
+                let begin = Instant::now();
+                for _ in 0..repeats {
+                    (ready.run)()?;
+                }
+                Ok(begin.elapsed().as_secs_f64() / repeats as f64)
+            }
+        }
+    }
+}
+
+/// The memory of one execution on a device with nothing else in its pool's way.
+fn memory(case: &Case, device: &Device, who: &Who<'_>) -> Option<Memory> {
+    let (least_bytes, Who::Device(_)) = (case.work.least_memory?, who) else { return None };
+    let fresh = (case.prepare)(device).ok();
+    let mut fresh = fresh?;
+    device.trim();
+    let inputs: u64 = fresh.inputs.iter().map(|t| (t.count() * t.dtype().size()) as u64).sum();
+    let before = device.memory().live as u64;
+    (fresh.run)().ok()?;
+    let peak_bytes = device.memory().peak as u64 - before + inputs;
+    Some(Memory { peak_bytes, least_bytes })
+}
+
+/// A device with its limits, measured now.
+fn contender(device: &Device) -> Fallible<Contender> {
+    let limits = Calibration::renew(device)?.limits;
+    let info = device.info();
+    Ok(Contender {
+        name: info.name.clone(),
+        kind: if info.kind == DeviceKind::Software { Kind::Software } else { Kind::Device },
+        description: info.description.clone(),
+        limits: Some(report::Limits::new(limits.bytes_per_s, limits.flops_per_s)),
+    })
+}
+
+/// The first Ctrl-C ends the run after the current turn; the second ends the program.
+fn watch_for_interrupt() -> Fallible<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = stop.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("\ninterrupted: keeping what is measured (once more to give up)");
+    })?;
+    Ok(stop)
+}
+
+fn progress(cases: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:32.cyan/dim} {pos}/{len}  {eta} left  {msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(cases as u64).with_style(style);
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,181 @@
+//! A network compiled: functions of tokens and the state of sequences, each planned once per shape of its arguments.
+//!
+//! Prompts have every length, and a plan for each would fill memory. So tokens are padded to one of a few lengths where
+//! what follows the last token can be forgotten (keys and values beyond it are written over before anyone sees
+//! them), and cut into powers of two where it cannot (a recurrent state).
+
+use crate::error::Result;
+use crate::estimate::CacheFormat;
+use crate::models::{Input, Network, Sequence};
+use std::sync::Arc;
+use wootz::{Compiled, Device, Tensor, compile};
+
+/// Tokens that are computed together at most. Larger chunks gain little once weights are read from cache.
+pub const CHUNK: usize = 128;
+
+/// Which results a pass has beside the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// None.
+    Nothing,
+    /// Logits after the last token of each sequence.
+    Last,
+    /// Logits after every token.
+    Every,
+}
+
+/// The network, compiled for each kind of result and each kind of cache.
+pub struct Passes {
+    network: Arc<dyn Network>,
+    device: Device,
+    compiled: Vec<((Want, CacheFormat), Compiled)>,
+}
+
+/// One sequence's arguments.
+pub struct Argument<'a> {
+    /// Position of its first token, `[1]`.
+    pub position: Tensor,
+    /// The same within what windows keep; only networks with windows read it.
+    pub window_position: Option<Tensor>,
+    /// Its state.
+    pub state: &'a [Tensor],
+}
+
+impl Passes {
+    pub fn new(network: &Arc<dyn Network>, device: &Device) -> Passes {
+        let kinds = [Want::Nothing, Want::Last, Want::Every];
+        let kinds = kinds.into_iter().flat_map(|w| CacheFormat::ALL.map(|(_, format)| (w, format)));
+        let compiled = kinds.map(|(want, format)| {
+            let network = network.clone();
+            let pass = move |arguments: &[Tensor]| forward(&*network, want, format, arguments);
+            ((want, format), compile(device, pass))
+        });
+        Passes { network: network.clone(), device: device.clone(), compiled: compiled.collect() }
+    }
+
+    /// One submit. Every sequence has the same number of tokens, one after another in `tokens`, of which the first
+    /// `real` count. Returns logits (if wanted) and the state of each sequence.
+    pub fn run(
+        &self,
+        (want, format): (Want, CacheFormat),
+        tokens: &[u32],
+        real: usize,
+        sequences: &[Argument<'_>],
+    ) -> Result<(Option<Tensor>, Vec<Vec<Tensor>>)> {
+        let ids: Vec<i32> = tokens.iter().map(|&id| id as i32).collect();
+        let ids = Tensor::from_slice_on(&ids, &self.device)?;
+        let each = tokens.len() / sequences.len();
+        // Which rows the last real tokens are; where each sequence has one token, they are all.
+        let last = (want == Want::Last && each > 1).then(|| {
+            let rows: Vec<i32> = (0..sequences.len()).map(|i| (i * each + real - 1) as i32).collect();
+            Tensor::from_slice_on(&rows, &self.device)
+        });
+        let last = last.transpose()?;
+        let mut arguments = vec![&ids];
+        for sequence in sequences {
+            arguments.push(&sequence.position);
+            arguments.extend(&sequence.window_position);
+            arguments.extend(sequence.state);
+        }
+        arguments.extend(&last);
+        let (_, compiled) = self
+            .compiled
+            .iter()
+            .find(|(kind, _)| *kind == (want, format))
+            .expect("every kind of pass is compiled");
+        let mut results = compiled.call(&arguments)?;
+        let mut states = Vec::with_capacity(sequences.len());
+        for sequence in sequences.iter().rev() {
+            let state = results.split_off(results.len() - sequence.state.len());
+            states.push(state.iter().map(Tensor::donate).collect::<wootz::Result<_>>()?);
+        }
+        states.reverse();
+        Ok((results.pop(), states))
+    }
+
+    /// How `count` tokens are cut into passes: real tokens, and tokens with padding, of which at most `room` fit.
+    pub fn cut(&self, count: usize, room: usize) -> Vec<(usize, usize)> {
+        cut(count, room, self.network.can_rewind())
+    }
+}
+
+fn cut(count: usize, room: usize, can_pad: bool) -> Vec<(usize, usize)> {
+    let mut pieces = vec![(CHUNK, CHUNK); count / CHUNK];
+    let mut rest = count % CHUNK;
+    let padded = match rest {
+        0..=8 => rest,
+        9..=32 => rest.next_multiple_of(8),
+        _ => rest.next_multiple_of(16),
+    };
+    if can_pad && count - rest + padded <= room {
+        pieces.extend((rest > 0).then_some((rest, padded)));
+        return pieces;
+    }
+    while rest > 0 {
+        let piece = 1 << rest.ilog2();
+        pieces.push((piece, piece));
+        rest -= piece;
+    }
+    pieces
+}
+
+/// The graph of a pass over `[tokens, (position, state…) of each sequence, rows to keep]`.
+fn forward(
+    network: &dyn Network,
+    want: Want,
+    format: CacheFormat,
+    arguments: &[Tensor],
+) -> wootz::Result<Vec<Tensor>> {
+    let positions = if network.window().is_some() { 2 } else { 1 };
+    let own = positions + network.pieces(format);
+    let count = (arguments.len() - 1) / own;
+    let each = arguments[0].shape()[0] / count;
+    let sequences: Vec<Sequence<'_>> = arguments[1..]
+        .chunks_exact(own)
+        .enumerate()
+        .map(|(i, own)| Sequence {
+            rows: i * each..(i + 1) * each,
+            position: &own[0],
+            window_position: &own[positions - 1],
+            state: &own[positions..],
+            format,
+        })
+        .collect();
+    let (hidden, state) = network.forward(&Input { tokens: &arguments[0], sequences: &sequences })?;
+    let logits = match (want, arguments.get(1 + count * own)) {
+        (Want::Nothing, _) => None,
+        (Want::Last, Some(rows)) => Some(network.logits(&hidden.take(rows, 0)?)?),
+        (Want::Last, None) | (Want::Every, _) => Some(network.logits(&hidden)?),
+    };
+    Ok(logits.into_iter().chain(state).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_lengths_serve_all() {
+        let mut lengths: Vec<usize> = (1..1000).flat_map(|n| cut(n, 4096, true)).map(|(_, n)| n).collect();
+        lengths.sort_unstable();
+        lengths.dedup();
+        assert!(lengths.len() <= 18, "{lengths:?}");
+        let mut exact: Vec<usize> = (1..1000).flat_map(|n| cut(n, 4096, false)).map(|(_, n)| n).collect();
+        exact.sort_unstable();
+        exact.dedup();
+        assert_eq!(exact, [1, 2, 4, 8, 16, 32, 64, 128]);
+    }
+
+    #[test]
+    fn pieces_are_all_of_it_and_fit() {
+        for (count, room, can_pad) in [(300, 300, true), (300, 301, true), (37, 64, true), (37, 64, false)] {
+            let pieces = cut(count, room, can_pad);
+            assert_eq!(pieces.iter().map(|p| p.0).sum::<usize>(), count);
+            let (last, before) = pieces.split_last().unwrap();
+            assert!(before.iter().all(|p| p.0 == p.1), "only the end is padded");
+            assert!(count - last.0 + last.1 <= room, "{pieces:?} in {room}");
+        }
+        assert_eq!(cut(37, 64, true), [(37, 48)]);
+        assert_eq!(cut(37, 40, true), [(32, 32), (4, 4), (1, 1)], "where padding does not fit");
+    }
+}

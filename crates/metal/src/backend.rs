@@ -1,0 +1,342 @@
+//! Metal as a device.
+
+use crate::driver::soft::{SoftDevice, SoftOptions};
+use crate::driver::{Device, DriverError, Finished, Memory, Storage};
+use crate::executable::MetalExecutable;
+use crate::memory::{MetalMemory, memory, total};
+use crate::pipelines::Pipelines;
+use parking_lot::Mutex;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+use wootz_backend::{
+    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
+    Run,
+};
+use wootz_ir::custom::Language;
+use wootz_ir::{CustomKernel, DType, Error, Result};
+use wootz_plan::{Capabilities, Plan};
+
+/// A Metal device: an Apple GPU, or SoftMetal. It is opened at its first use, so that making one costs nothing.
+pub struct MetalBackend {
+    info: DeviceInfo,
+    open: Opener,
+    ready: OnceLock<std::result::Result<Arc<Ready>, DriverError>>,
+}
+
+/// Opens the driver's device.
+type Opener = Box<dyn Fn() -> std::result::Result<Arc<dyn Device>, DriverError> + Send + Sync>;
+
+/// An opened device with its pool and its pipelines.
+pub(crate) struct Ready {
+    pub name: String,
+    pub device: Arc<dyn Device>,
+    pub pipelines: Pipelines,
+    pool: Arc<Pool<Memory>>,
+    /// Memory that the host never sees.
+    private: Arc<Pool<Memory>>,
+    limit: usize,
+    last: Mutex<Finished>,
+}
+
+/// Wrapped host memory starts and ends at pages of this size.
+const PAGE: usize = 16 << 10;
+/// Host memory is used in place when its elements are aligned for vector accesses.
+const WRAP_ALIGNMENT: usize = 64;
+
+impl MetalBackend {
+    /// The software device. Nothing is opened, and no compiler looked for, before its first use.
+    pub fn soft(options: SoftOptions) -> MetalBackend {
+        let family = options.family.unwrap_or_default();
+        let info = DeviceInfo {
+            name: "metal".into(),
+            description: format!("SoftMetal, a software Metal device ({family})"),
+            kind: DeviceKind::Software,
+            facts: vec![
+                ("driver".into(), "soft".into()),
+                ("family".into(), family.to_string()),
+                ("lanes".into(), options.simd_width.unwrap_or(32).to_string()),
+            ],
+            memory_limit: SOFT_MEMORY,
+            buffer_limit: SOFT_MEMORY,
+        };
+        let open: Opener = Box::new(move || Ok(Arc::new(SoftDevice::new(&options)?)));
+        MetalBackend { info, open, ready: OnceLock::new() }
+    }
+
+    /// The system's GPU on Apple's systems, where there is one.
+    #[cfg(target_vendor = "apple")]
+    pub fn apple() -> Option<MetalBackend> {
+        let device: Arc<dyn Device> = Arc::new(crate::driver::apple::AppleDevice::new().ok()?);
+        let facts = device.facts().clone();
+        let kind = if facts.unified { DeviceKind::IntegratedGpu } else { DeviceKind::DiscreteGpu };
+        let info = DeviceInfo {
+            name: "metal".into(),
+            description: facts.name.clone(),
+            kind,
+            facts: vec![
+                ("driver".into(), "apple".into()),
+                ("family".into(), facts.family.clone()),
+                ("lanes".into(), facts.simd_width.to_string()),
+            ],
+            memory_limit: facts.working_set,
+            buffer_limit: facts.max_buffer,
+        };
+        let open: Opener = Box::new(move || Ok(device.clone()));
+        Some(MetalBackend { info, open, ready: OnceLock::new() })
+    }
+
+    /// The devices of this machine: on Apple's systems the GPU as `metal` and the software device as `softmetal`, elsewhere the software
+    /// device as `metal`.
+    pub fn all() -> Vec<MetalBackend> {
+        #[cfg(target_vendor = "apple")]
+        if let Some(apple) = MetalBackend::apple() {
+            let mut soft = MetalBackend::soft(SoftOptions::default());
+            soft.info.name = "softmetal".into();
+            return vec![apple, soft];
+        }
+        vec![MetalBackend::soft(SoftOptions::default())]
+    }
+
+    /// The software device, allowed this many bytes.
+    pub fn soft_with_limit(options: SoftOptions, limit: usize) -> MetalBackend {
+        let mut backend = MetalBackend::soft(options);
+        (backend.info.memory_limit, backend.info.buffer_limit) = (limit, limit);
+        backend
+    }
+
+    /// The opened device.
+    pub(crate) fn ready(&self) -> Result<&Arc<Ready>> {
+        let open = || {
+            let device = (self.open)()?;
+            let limit = self.info.memory_limit;
+            let limits = PoolLimits { live: limit, cached: limit / 4, blocks: 512 };
+            Ok(Arc::new(Ready {
+                name: self.info.name.clone(),
+                device,
+                pipelines: Pipelines::default(),
+                pool: Arc::new(Pool::new(limits)),
+                private: Arc::new(Pool::new(limits)),
+                limit,
+                last: Mutex::default(),
+            }))
+        };
+        self.ready
+            .get_or_init(open)
+            .as_ref()
+            .map_err(|e| Error::Device { device: self.info.name.clone(), detail: e.to_string() })
+    }
+
+    /// What the last run that was waited for told: its time, and counters where the device counts.
+    pub fn last_run(&self) -> Finished {
+        self.ready().map(|ready| ready.last.lock().clone()).unwrap_or_default()
+    }
+
+    /// How many pipelines were made.
+    pub fn pipeline_count(&self) -> usize {
+        self.ready().map_or(0, |ready| ready.pipelines.count())
+    }
+}
+
+/// What the software device may use: the limit of one of its buffers.
+const SOFT_MEMORY: usize = 64 << 30;
+
+impl Ready {
+    /// An error of this device.
+    pub fn error(&self, detail: String) -> Error {
+        Error::Device { device: self.name.clone(), detail }
+    }
+
+    pub fn note(&self, finished: Finished) {
+        *self.last.lock() = finished;
+    }
+
+    /// Whether a buffer belongs to this device.
+    pub fn owns(&self, memory: &MetalMemory) -> bool {
+        Arc::ptr_eq(memory.pool(), &self.pool) || Arc::ptr_eq(memory.pool(), &self.private)
+    }
+
+    /// Memory that the host sees, with unspecified content.
+    pub fn reserve(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
+        self.take(bytes, op, Storage::Shared)
+    }
+
+    /// Memory for the device alone, with unspecified content.
+    pub fn reserve_private(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
+        self.take(bytes, op, Storage::Private)
+    }
+
+    fn take(&self, bytes: usize, op: &str, storage: Storage) -> Result<MetalMemory> {
+        let (pool, other) = match storage {
+            Storage::Shared => (&self.pool, &self.private),
+            Storage::Private => (&self.private, &self.pool),
+        };
+        let make = |size: usize| self.device.buffer(size, storage).ok();
+        let out_of_memory = || Error::OutOfMemory {
+            device: self.name.clone(),
+            op: op.into(),
+            requested: bytes as u128,
+            live: self.stats().live,
+            limit: self.limit,
+        };
+        // Both pools together stay within the limit.
+        if other.stats().live.saturating_add(pool.stats().live).saturating_add(bytes) > self.limit {
+            return Err(out_of_memory());
+        }
+        let (memory, size) = pool.take(bytes, make).ok_or_else(out_of_memory)?;
+        Ok(MetalMemory::pooled(memory, bytes, size, pool))
+    }
+
+    /// The figures of both pools.
+    pub fn stats(&self) -> MemoryStats {
+        total(&[self.pool.stats(), self.private.stats()])
+    }
+
+    /// A buffer with a copy of these bytes.
+    pub fn with_bytes(&self, bytes: &[u8]) -> Result<Buffer> {
+        let memory = self.reserve(bytes.len(), "")?;
+        self.write(&memory, 0, bytes)?;
+        Ok(Buffer::new(memory))
+    }
+
+    fn write(&self, memory: &MetalMemory, offset: usize, bytes: &[u8]) -> Result<()> {
+        let start =
+            memory.start().ok_or_else(|| self.error("the host cannot see a private buffer".into()))?;
+        // SAFETY: callers checked the range; they write only buffers that no run is using.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start.add(offset), bytes.len()) };
+        Ok(())
+    }
+
+    fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b MetalMemory> {
+        memory(buffer)
+            .filter(|m| self.owns(m))
+            .ok_or_else(|| self.error("a buffer of another device was bound".into()))
+    }
+
+    fn check_range(&self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
+        if offset.checked_add(bytes).is_some_and(|end| end <= buffer.len()) {
+            return Ok(());
+        }
+        Err(self.error(format!("{bytes} bytes at {offset} do not fit a buffer of {}", buffer.len())))
+    }
+
+    /// Host memory in place: whole pages around it are wrapped, and kernels start inside of the first.
+    fn wrap(&self, host: HostMemory) -> std::result::Result<MetalMemory, HostMemory> {
+        let bytes = host.bytes();
+        let address = bytes.as_ptr() as usize;
+        if bytes.len() < PAGE
+            || !address.is_multiple_of(WRAP_ALIGNMENT)
+            || bytes.len() > self.device.facts().max_buffer
+        {
+            return Err(host);
+        }
+        let offset = if self.device.facts().software { 0 } else { address % PAGE };
+        let length = bytes.len();
+        let start = bytes.as_ptr().wrapping_sub(offset);
+        let whole =
+            if self.device.facts().software { length } else { (offset + length).next_multiple_of(PAGE) };
+        let owner = host.owner.clone();
+        // SAFETY: `owner` keeps the bytes alive and never changes them; the rest of the pages that they lie in is mapped with
+        // them, and kernels touch only the bytes themselves, which the planner never writes.
+        match unsafe { self.device.wrap(start, whole, Box::new(Keeper(owner))) } {
+            Ok(memory) => Ok(MetalMemory::wrapped(memory, offset, length, &self.pool)),
+            Err(_) => Err(host),
+        }
+    }
+}
+
+/// Keeps host memory alive.
+struct Keeper(#[allow(dead_code, reason = "held for its drop")] Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+fn fuses_input(kernel: &'static str, slot: usize) -> bool {
+    match kernel {
+        "matmul" | "quant_matmul" | "attention" | "wkv7" => false,
+        "rms_norm" | "layer_norm" => slot == 0,
+        "rope" => slot < 2,
+        "custom" => false,
+        _ => true,
+    }
+}
+
+impl Backend for MetalBackend {
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        // At most three pieces of fused code and two plain inputs in a step, so that no step binds more than 31 buffers.
+        Capabilities { fuses_input, fuses_output: |_| true, max_loads: 8, max_ops: 64, alignment: 256 }
+    }
+
+    fn refuses(&self, dtype: DType) -> Option<&'static str> {
+        (dtype == DType::F64).then_some("Metal has no 64-bit floats; cast to f32, or use the cpu")
+    }
+
+    fn runs_custom(&self, kernel: &CustomKernel) -> bool {
+        kernel.source(Language::Msl).is_some()
+    }
+
+    fn allocate(&self, bytes: usize) -> Result<Buffer> {
+        Ok(Buffer::new(self.ready()?.reserve(bytes, "")?))
+    }
+
+    fn import(&self, memory: HostMemory) -> Result<Buffer> {
+        let ready = self.ready()?;
+        match ready.wrap(memory) {
+            Ok(wrapped) => Ok(Buffer::new(wrapped)),
+            Err(memory) => ready.with_bytes(memory.bytes()),
+        }
+    }
+
+    fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
+        let ready = self.ready()?;
+        ready.check_range(buffer, offset, bytes.len())?;
+        let memory = ready.own(buffer)?;
+        if !memory.is_writable() {
+            return Err(ready.error("imported memory belongs to someone else and is not written".into()));
+        }
+        ready.write(memory, offset, bytes)
+    }
+
+    fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        let ready = self.ready()?;
+        ready.check_range(buffer, offset, bytes.len())?;
+        let start = ready.own(buffer)?.start();
+        let start = start.ok_or_else(|| ready.error("the host cannot see a private buffer".into()))?;
+        // SAFETY: the range was checked; results are handed out after their run has ended.
+        unsafe { std::ptr::copy_nonoverlapping(start.add(offset), bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
+    }
+
+    fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
+        Ok(Arc::new(MetalExecutable::new(self.ready()?, plan)?))
+    }
+
+    fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
+        let ready = self.ready()?;
+        let executable = (&**executable as &dyn Any).downcast_ref::<MetalExecutable>();
+        let executable =
+            executable.ok_or_else(|| ready.error("an executable of another device was submitted".into()))?;
+        executable.submit(ready, run)
+    }
+
+    fn memory(&self) -> MemoryStats {
+        // A device that nobody used yet is not opened for the answer.
+        match self.ready.get() {
+            Some(Ok(ready)) => ready.stats(),
+            _ => MemoryStats::default(),
+        }
+    }
+
+    fn trim(&self) {
+        if let Some(Ok(ready)) = self.ready.get() {
+            ready.pool.trim();
+            ready.private.trim();
+        }
+    }
+}
+
+const _: fn() = || {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<MetalBackend>();
+    is_shared::<SoftDevice>();
+};

@@ -1,0 +1,145 @@
+//! Buffers that host and kernels take turns with.
+
+use super::Device;
+use crate::driver::Memory;
+use bytemuck::{AnyBitPattern, NoUninit};
+use parking_lot::Mutex;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use wootz_backend::Pool;
+use wootz_ir::Result;
+
+/// Memory of a device. Clones are the same memory; the last one gives it back to the pool.
+#[derive(Clone)]
+pub struct Buffer(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub device: Device,
+    pub memory: Memory,
+    bytes: usize,
+    size: usize,
+    pool: Arc<Pool<Memory>>,
+    use_: Mutex<Use>,
+}
+
+/// Who has the buffer now.
+#[derive(Default)]
+struct Use {
+    readers: usize,
+    runs: usize,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.pool.give(self.memory.clone(), self.size);
+    }
+}
+
+impl Buffer {
+    pub(super) fn new(
+        device: &Device,
+        memory: Memory,
+        (bytes, size): (usize, usize),
+        pool: &Arc<Pool<Memory>>,
+    ) -> Buffer {
+        let use_ = Mutex::default();
+        Buffer(Arc::new(Inner { device: device.clone(), memory, bytes, size, pool: pool.clone(), use_ }))
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.0.bytes
+    }
+
+    /// Never: buffers have at least one byte.
+    pub fn is_empty(&self) -> bool {
+        self.0.bytes == 0
+    }
+
+    /// The content in place, as values; a rest shorter than a value is left out. An error while a batch uses the buffer, or where the host
+    /// cannot see it.
+    pub fn read<T: AnyBitPattern>(&self) -> Result<Contents<'_, T>> {
+        let start = self.host("read")?;
+        let mut use_ = self.0.use_.lock();
+        if use_.runs > 0 {
+            return Err(self.0.device.error("read: a batch that uses the buffer has not ended".into()));
+        }
+        use_.readers += 1;
+        Ok(Contents {
+            buffer: self,
+            start: start.cast(),
+            length: self.0.bytes / size_of::<T>().max(1),
+            _values: PhantomData,
+        })
+    }
+
+    /// Copies values to the start of the buffer.
+    pub fn write<T: NoUninit>(&self, values: &[T]) -> Result<()> {
+        let bytes: &[u8] = bytemuck::cast_slice(values);
+        if bytes.len() > self.0.bytes {
+            let detail = format!("write: {} bytes into a buffer of {}", bytes.len(), self.0.bytes);
+            return Err(self.0.device.error(detail));
+        }
+        let start = self.host("write")?;
+        let use_ = self.0.use_.lock();
+        if use_.runs > 0 || use_.readers > 0 {
+            let detail = "write: the buffer is being read, or a batch that uses it has not ended".into();
+            return Err(self.0.device.error(detail));
+        }
+        // SAFETY: the length was checked, and the lock keeps readers and batches away.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) };
+        Ok(())
+    }
+
+    fn host(&self, what: &str) -> Result<*mut u8> {
+        self.0.memory.contents().ok_or_else(|| {
+            self.0
+                .device
+                .error(format!("{what}: the host cannot see a private buffer; copy it with a kernel"))
+        })
+    }
+
+    /// Hands the buffer to a batch until the guard is dropped.
+    pub(super) fn lend(&self) -> Result<Lent> {
+        let mut use_ = self.0.use_.lock();
+        if use_.readers > 0 {
+            return Err(self.0.device.error("a batch cannot use a buffer that is being read".into()));
+        }
+        use_.runs += 1;
+        drop(use_);
+        Ok(Lent(self.clone()))
+    }
+}
+
+/// A buffer in the hands of a batch.
+pub(super) struct Lent(Buffer);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.0.0.use_.lock().runs -= 1;
+    }
+}
+
+/// A buffer's content, read in place. No batch can use the buffer while it is held.
+pub struct Contents<'a, T> {
+    buffer: &'a Buffer,
+    start: *const T,
+    length: usize,
+    _values: PhantomData<&'a [T]>,
+}
+
+impl<T: AnyBitPattern> std::ops::Deref for Contents<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory has that many values, starts at a page, is initialised by the device, and nobody writes it while
+        // this reader is counted.
+        unsafe { std::slice::from_raw_parts(self.start, self.length) }
+    }
+}
+
+impl<T> Drop for Contents<'_, T> {
+    fn drop(&mut self) {
+        self.buffer.0.use_.lock().readers -= 1;
+    }
+}

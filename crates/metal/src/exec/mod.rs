@@ -1,0 +1,149 @@
+//! From a step to launches: one file per kernel family, named like its `.metal` file.
+
+mod arg_reduce;
+mod attention;
+mod custom;
+mod index;
+mod map;
+mod matmul;
+mod norm;
+mod quant_matmul;
+mod reduce;
+mod rope;
+mod rows;
+mod scan;
+mod softmax;
+mod sort;
+mod wkv7;
+
+use crate::codegen::Parts;
+use crate::driver::{Constant, ConstantKey, Facts, Grid};
+use std::sync::Arc;
+use wootz_ir::{CustomKernel, Error, Result};
+use wootz_plan::{Kernel, Plan, Step};
+
+/// One launch of a kernel for a step.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The family's source, from `kernels/`.
+    pub family: &'static str,
+    /// The kernel's name in it.
+    pub kernel: &'static str,
+    /// Macros put in front of everything: name and value.
+    pub defines: Vec<(&'static str, String)>,
+    /// Function constants.
+    pub constants: Vec<(ConstantKey, Constant)>,
+    /// Which generated code the kernel uses.
+    pub parts: Parts,
+    /// `args.dims`; what they mean is at the head of the family's file.
+    pub dims: Vec<u64>,
+    /// Threadgroups.
+    pub groups: [u32; 3],
+    /// Threads of each. The kernel's `max_total_threads_per_threadgroup` allows them.
+    pub threads: [u32; 3],
+    /// Bytes of threadgroup memory at index 0.
+    pub threadgroup_memory: u32,
+    /// Whether the launch reads what an earlier one of the same step wrote.
+    pub barrier: bool,
+    /// A user's own source instead of a family's; `groups` then are threads in all.
+    pub custom: Option<Arc<CustomKernel>>,
+}
+
+/// The launches of a step, and the memory that they pass on to each other.
+#[derive(Clone, Debug, Default)]
+pub struct Launches {
+    /// In order.
+    pub list: Vec<Launch>,
+    /// Bytes of scratch beyond the plan's own.
+    pub scratch: usize,
+}
+
+impl Launch {
+    /// A launch of the whole step with neither macros nor constants.
+    pub fn new(family: &'static str, kernel: &'static str) -> Launch {
+        Launch {
+            family,
+            kernel,
+            defines: vec![],
+            constants: vec![],
+            parts: Parts::WHOLE,
+            dims: vec![],
+            groups: [1; 3],
+            threads: [1; 3],
+            threadgroup_memory: 0,
+            barrier: false,
+            custom: None,
+        }
+    }
+
+    /// With a macro.
+    #[must_use]
+    pub fn define(mut self, name: &'static str, value: impl ToString) -> Launch {
+        self.defines.push((name, value.to_string()));
+        self
+    }
+
+    /// Groups of `threads` that cover `points`, one each, but no more groups than `most`.
+    #[must_use]
+    pub fn over(mut self, points: usize, threads: u32, most: u32) -> Launch {
+        let groups = points.div_ceil(threads as usize).clamp(1, most as usize);
+        self.groups = [groups as u32, 1, 1];
+        self.threads = [threads, 1, 1];
+        self
+    }
+
+    /// The size of the launch.
+    pub fn grid(&self) -> Grid {
+        match self.custom {
+            Some(_) => Grid::Threads(self.groups),
+            None => Grid::Groups(self.groups),
+        }
+    }
+
+    /// Alone in its step.
+    pub fn alone(self) -> Launches {
+        Launches { list: vec![self], scratch: 0 }
+    }
+}
+
+/// The launches of a step; none where there is nothing to compute.
+pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
+    let _ = plan;
+    match &step.kernel {
+        Kernel::Map => Ok(map::launches(step)),
+        Kernel::Reduce { op, inner } => reduce::launches(step, facts, *op, *inner),
+        Kernel::ArgReduce(op) => arg_reduce::launches(step, facts, *op),
+        Kernel::Scan(op) => scan::launches(step, facts, *op),
+        Kernel::Sort { descending, limit } => {
+            let order = sort::Order { descending: *descending, limit: *limit, positions: false };
+            sort::launches(step, facts, order)
+        }
+        Kernel::ArgSort { descending, limit } => {
+            let order = sort::Order { descending: *descending, limit: *limit, positions: true };
+            sort::launches(step, facts, order)
+        }
+        Kernel::Softmax { log } => softmax::launches(step, facts, *log),
+        Kernel::RmsNorm { eps } => norm::launches(step, facts, *eps, false),
+        Kernel::LayerNorm { eps } => norm::launches(step, facts, *eps, true),
+        Kernel::Rope(style) => Ok(rope::launches(step, *style)),
+        Kernel::Gather { axis } => Ok(index::gather(step, *axis)),
+        Kernel::Scatter { axis, mode } => index::scatter(step, facts, *axis, *mode),
+        Kernel::WriteAt { axis } => Ok(index::write_at(step, *axis)),
+        Kernel::QuantGather { format } => index::quant_gather(step, facts, *format),
+        Kernel::Custom(kernel) => custom::launches(step, facts, kernel),
+        Kernel::Matmul { .. } => matmul::launches(step, facts),
+        Kernel::Attention(_) => attention::launches(step, facts),
+        Kernel::QuantMatmul { .. } => quant_matmul::launches(step, facts),
+        Kernel::Wkv7 => wkv7::launches(step, facts),
+    }
+}
+
+/// The error of a step that cannot run.
+pub fn refuse<T>(step: &Step, facts: &Facts, reason: &str) -> Result<T> {
+    Err(Error::Unsupported {
+        op: step.label.clone(),
+        dtype: step.dtype,
+        device: format!("metal ({})", facts.family),
+        reason: reason.into(),
+    })
+}

@@ -1,0 +1,14 @@
+//! Softmax and its logarithm along rows.
+
+use super::{Launches, rows};
+use crate::driver::Facts;
+use wootz_ir::Result;
+use wootz_plan::Step;
+
+pub fn launches(step: &Step, facts: &Facts, log: bool) -> Result<Launches> {
+    if step.shape.count() == 0 {
+        return Ok(Launches::default());
+    }
+    let launch = rows::launch(step, facts, "softmax", ("softmax_held", "softmax_walked"))?;
+    Ok(if log { launch.define("LOG", 1) } else { launch }.alone())
+}

@@ -1,0 +1,27 @@
+//! The Metal backend of Wootz.
+//!
+//! In the order that a plan passes them: `exec` turns each step into launches of a kernel family (`kernels/*.metal`), `codegen` writes the
+//! fused code around it, `source` puts the text together, `pipelines` compiles it once, `executable` encodes a run as one command
+//! buffer, and `driver` hands that to an Apple GPU or to SoftMetal. [`MetalBackend`] is the device. Beside it, `compute` is Metal without
+//! tensors: [`Device`], [`Buffer`], [`Kernel`].
+//!
+//! **Promised**: results as the reference evaluator defines them, within the tolerances of the conformance kit; every evaluation is one
+//! submission (or a few, where it is long); errors name the op, the kernel and the shapes, and the device lives on after them.
+//! **Not promised**: f64, which Metal lacks and which is refused; the order in which floats are added.
+
+mod backend;
+mod codegen;
+mod compute;
+pub mod driver;
+mod exec;
+mod executable;
+mod memory;
+mod pipelines;
+mod source;
+
+pub use backend::MetalBackend;
+pub use compute::{Argument, Batch, Buffer, Contents, Device, Kernel, Pending, Timing};
+pub use driver::soft::SoftOptions;
+pub use driver::{Constant, ConstantKey, Facts, Grid, Storage};
+pub use softmetal::Family;
+pub use wootz_backend::MemoryStats;

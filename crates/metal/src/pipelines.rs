@@ -1,0 +1,83 @@
+//! Pipelines by their source: made once per device, several at a time.
+
+use crate::driver::{Constant, ConstantKey, Device, DriverError, Pipeline, Program};
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What a pipeline is made from, owned.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The whole source.
+    pub source: String,
+    /// The kernel's name in it.
+    pub kernel: String,
+    /// Function constants.
+    pub constants: Vec<(ConstantKey, Constant)>,
+    /// Whose kernel it is, for errors.
+    pub label: String,
+}
+
+impl Recipe {
+    /// What makes two pipelines the same.
+    fn key(&self) -> String {
+        format!("{}\0{:?}\0{}", self.kernel, self.constants, self.source)
+    }
+}
+
+type Slot = Arc<OnceLock<Result<Pipeline, DriverError>>>;
+
+/// The pipelines of a device. One that fails to compile is remembered with its error.
+#[derive(Default)]
+pub struct Pipelines {
+    known: Mutex<FxHashMap<String, Slot>>,
+}
+
+impl Pipelines {
+    fn slot(&self, recipe: &Recipe) -> Slot {
+        self.known.lock().entry(recipe.key()).or_default().clone()
+    }
+
+    /// One pipeline, compiled by whoever asks first.
+    pub fn get(&self, device: &dyn Device, recipe: &Recipe) -> Result<Pipeline, DriverError> {
+        let make = || {
+            device.pipeline(&Program {
+                source: &recipe.source,
+                kernel: &recipe.kernel,
+                constants: &recipe.constants,
+                label: &recipe.label,
+                fast_math: false,
+            })
+        };
+        self.slot(recipe).get_or_init(make).clone()
+    }
+
+    /// All of them, in parallel.
+    pub fn get_all(&self, device: &dyn Device, recipes: &[Recipe]) -> Result<Vec<Pipeline>, DriverError> {
+        let missing: Vec<&Recipe> = recipes.iter().filter(|r| self.slot(r).get().is_none()).collect();
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        if missing.len() > 1 && cores > 1 {
+            let next = AtomicUsize::new(0);
+            std::thread::scope(|scope| {
+                for _ in 0..cores.min(missing.len()) {
+                    scope.spawn(|| {
+                        while let Some(recipe) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                            let _ = self.get(device, recipe);
+                        }
+                    });
+                }
+            });
+        }
+        let made = recipes.iter().map(|recipe| self.get(device, recipe)).collect();
+        if !missing.is_empty() {
+            device.persist();
+        }
+        made
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.known.lock().len()
+    }
+}

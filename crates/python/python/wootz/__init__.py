@@ -1,0 +1,52 @@
+"""Wootz: lazy arrays that run on the fastest device proven correct.
+
+The namespace follows the Python array API standard, version 2024.12, and adds what models need. Submodules:
+
+- :mod:`wootz.linalg`, the standard's extension, as far as there are ops for it
+- :mod:`wootz.random`, numbers that depend on a seed alone
+- :mod:`wootz.compute`, devices, buffers and kernels behind one interface
+- :mod:`wootz.llm`, language models
+- :mod:`wootz.softmetal`, Metal kernels checked and run on any machine
+- :mod:`wootz.errors`, the exceptions
+"""
+
+from . import errors
+from .errors import *  # noqa: F403
+from ._native import (  # noqa: F401
+    Array,
+    DType,
+    Device,
+    __version__,
+    attention,
+    default_device,
+    devices,
+    einsum,
+    load_npy,
+    save_npy,
+)
+from ._dtypes import *  # noqa: F403
+from ._creation import *  # noqa: F403
+from ._elementwise import *  # noqa: F403
+from ._manipulation import *  # noqa: F403
+from ._searching import *  # noqa: F403
+from ._sets import *  # noqa: F403
+from ._statistics import *  # noqa: F403
+from ._products import *  # noqa: F403
+from ._files import *  # noqa: F403
+from ._transforms import *  # noqa: F403
+from ._info import __array_api_version__, __array_namespace_info__  # noqa: F401
+from ._constants import *  # noqa: F403
+from . import _convert, linalg, random  # noqa: F401
+
+__all__ = sorted(
+    name for name in dict(globals()) if not name.startswith("_") and name not in ("annotations",)
+)
+
+
+def __getattr__(name):
+    """Loads what not everybody needs when it is first asked for."""
+    if name in ("compute", "llm", "softmetal"):
+        import importlib
+
+        return importlib.import_module(f"wootz.{name}")
+    raise AttributeError(f"module 'wootz' has no attribute {name!r}")

@@ -1,0 +1,85 @@
+"""Arrays from nothing and from objects."""
+
+from ._native import Array, arange, asarray, eye, from_dlpack, full, linspace
+from .errors import ArgumentError, ShapeError
+
+__all__ = [
+    "arange", "array", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",
+    "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like",
+]
+
+
+def array(obj, /, *, dtype=None, device=None):
+    """A new array with a copy of an object's values. :func:`asarray` shares memory where it can."""
+    copy = None if isinstance(obj, (bool, int, float, list, tuple, Array)) else True
+    return asarray(obj, dtype=dtype, device=device, copy=copy)
+
+
+def zeros(shape, *, dtype="float32", device=None):
+    """Zeros."""
+    return full(shape, 0, dtype=dtype or "float32", device=device)
+
+
+def ones(shape, *, dtype="float32", device=None):
+    """Ones."""
+    return full(shape, 1, dtype=dtype or "float32", device=device)
+
+
+def empty(shape, *, dtype="float32", device=None):
+    """An array of unspecified values, which are zeros here."""
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full_like(x, /, fill_value, *, dtype=None, device=None):
+    """An array like another with every element the same."""
+    x = asarray(x)
+    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+
+
+def zeros_like(x, /, *, dtype=None, device=None):
+    """Zeros like another array."""
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x, /, *, dtype=None, device=None):
+    """Ones like another array."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def empty_like(x, /, *, dtype=None, device=None):
+    """An array of unspecified values like another."""
+    return zeros_like(x, dtype=dtype, device=device)
+
+
+def tril(x, /, *, k=0):
+    """The lower triangle of the last two axes, up to diagonal ``k``."""
+    return asarray(x).tril(k=k)
+
+
+def triu(x, /, *, k=0):
+    """The upper triangle of the last two axes, from diagonal ``k`` on."""
+    return asarray(x).triu(k=k)
+
+
+def meshgrid(*arrays, indexing="xy"):
+    """Coordinates of a grid from the coordinates of its axes."""
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    arrays = [asarray(each) for each in arrays]
+    if any(each.ndim > 1 for each in arrays):
+        raise ShapeError("meshgrid: vectors are needed")
+    if len({each.dtype for each in arrays}) > 1:
+        raise ArgumentError("meshgrid: arrays of one dtype are needed")
+    rank = len(arrays)
+    order = list(range(rank))
+    if indexing == "xy" and rank > 1:
+        order[0], order[1] = 1, 0
+    shape = [0] * rank
+    for each, axis in zip(arrays, order):
+        shape[axis] = each.size
+    grids = []
+    for each, axis in zip(arrays, order):
+        aligned = [1] * rank
+        aligned[axis] = each.size
+        grids.append(each.reshape(tuple(aligned)).broadcast_to(tuple(shape)))
+    return grids

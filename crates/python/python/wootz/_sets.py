@@ -1,0 +1,64 @@
+"""Set functions: the different values of an array. All of them evaluate it."""
+
+from typing import NamedTuple
+
+from . import _native
+from ._manipulation import concat
+from ._native import Array, asarray
+
+__all__ = ["unique_all", "unique_counts", "unique_inverse", "unique_values"]
+
+
+class UniqueAll(NamedTuple):
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    values: Array
+    inverse_indices: Array
+
+
+
+def unique_all(x, /):
+    """The different values, sorted; where each was first; which of them each element is; how often each came.
+
+    NaN differs from itself, so each counts alone; -0.0 equals 0.0.
+    """
+    x = asarray(x)
+    flat = x.flatten()
+    if flat.size == 0:
+        none = _native.full((0,), 0, dtype="int64", device=x.device)
+        return UniqueAll(flat, none, none.reshape(x.shape), none)
+    order = flat.argsort()
+    ordered = flat.take(order, axis=0)
+    first = concat([_native.full((1,), True, device=x.device), ordered[1:] != ordered[:-1]])
+    starts = first._nonzero()[:, 0]
+    ends = concat([starts[1:], asarray([flat.size], device=x.device)])
+    rank = first.astype("int64").cumsum(0) - 1
+    inverse = _native.full((flat.size,), 0, dtype="int64", device=x.device).scatter_add(order, rank, axis=0)
+    return UniqueAll(ordered.take(starts, axis=0), order.take(starts, axis=0), inverse.reshape(x.shape), ends - starts)
+
+
+def unique_counts(x, /):
+    """The different values, sorted, and how often each came."""
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x, /):
+    """The different values, sorted, and which of them each element is."""
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x, /):
+    """The different values, sorted."""
+    return unique_all(x).values

@@ -1,0 +1,110 @@
+"""Reductions and running reductions."""
+
+from . import _native
+from ._manipulation import _axis, concat
+from ._native import Array, asarray
+from .errors import ArgumentError, DTypeError
+
+__all__ = [
+    "all", "any", "cumulative_prod", "cumulative_sum", "diff", "logsumexp", "max", "mean", "min", "prod", "std", "sum",
+    "var",
+]
+
+
+def _numeric(name, x):
+    x = asarray(x)
+    if x.dtype.kind == "b":
+        raise DTypeError(f"{name}: bool is no number (cast it first)")
+    return x
+
+
+def all(x, /, *, axis=None, keepdims=False):
+    """Whether all elements are true or non-zero."""
+    return asarray(x).all(axis, keepdims)
+
+
+def any(x, /, *, axis=None, keepdims=False):
+    """Whether any element is true or non-zero."""
+    return asarray(x).any(axis, keepdims)
+
+
+def max(x, /, *, axis=None, keepdims=False):
+    """The largest element; NaN if there is one."""
+    return asarray(x).max(axis, keepdims)
+
+
+def min(x, /, *, axis=None, keepdims=False):
+    """The smallest element; NaN if there is one."""
+    return asarray(x).min(axis, keepdims)
+
+
+def mean(x, /, *, axis=None, keepdims=False):
+    """The mean; NaN over nothing."""
+    return asarray(x).mean(axis, keepdims)
+
+
+def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The sum; small integers add up in 64 bits unless a dtype is named."""
+    return asarray(x).sum(axis, dtype, keepdims)
+
+
+def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+    """The product; small integers multiply in 64 bits unless a dtype is named."""
+    return asarray(x).prod(axis, dtype, keepdims)
+
+
+def var(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The variance, with ``correction`` taken off the count."""
+    return asarray(x).var(axis, correction, keepdims)
+
+
+def std(x, /, *, axis=None, correction=0.0, keepdims=False):
+    """The standard deviation, with ``correction`` taken off the count."""
+    return asarray(x).std(axis, correction, keepdims)
+
+
+def logsumexp(x, /, *, axis=None, keepdims=False):
+    """``ln Σ eˣ``, without overflow."""
+    return asarray(x).logsumexp(axis, keepdims)
+
+
+def _cumulative(name, x, axis, include_initial, first, run):
+    x = asarray(x)
+    if x.ndim == 0:
+        raise ArgumentError(f"{name}: an array with axes is needed")
+    if axis is None:
+        if x.ndim != 1:
+            raise ArgumentError(f"{name}: an axis is needed for {x.ndim} axes")
+        axis = 0
+    axis = _axis(name, axis, x.ndim)
+    result = run(x, axis)
+    if include_initial:
+        shape = result.shape[:axis] + (1,) + result.shape[axis + 1 :]
+        start = _native.full(shape, first, dtype=result.dtype, device=x.device)
+        result = concat([start, result], axis=axis)
+    return result
+
+
+def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+    """The running sum along an axis."""
+    return _cumulative("cumulative_sum", x, axis, include_initial, 0, lambda x, axis: x.cumsum(axis, dtype))
+
+
+def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+    """The running product along an axis."""
+    return _cumulative("cumulative_prod", x, axis, include_initial, 1, lambda x, axis: x.cumprod(axis, dtype))
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """Differences of neighbours along an axis, ``n`` times."""
+    x = _numeric("diff", x)
+    axis = _axis("diff", axis, x.ndim)
+    parts = [each for each in (prepend, x, append) if each is not None]
+    if len(parts) > 1:
+        x = concat(parts, axis=axis)
+    if n < 0:
+        raise ArgumentError(f"diff: {n} times is not possible")
+    front = (slice(None),) * axis
+    for _ in range(n):
+        x = x[front + (slice(1, None),)] - x[front + (slice(None, -1),)]
+    return x

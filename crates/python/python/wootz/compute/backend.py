@@ -1,0 +1,248 @@
+"""Backends: a device's memory and kernels behind one interface."""
+
+import enum
+import threading
+import weakref
+from dataclasses import dataclass
+
+from .. import _native
+from .._native import Array, DType, Device, asarray, devices
+from ..errors import ArgumentError, BackendNotAvailableError, BufferError, ConversionError, KernelError, UnsupportedError
+from .kernel import Kernel, SourceKernel
+
+__all__ = ["Backend", "BackendType", "CpuBackend", "KernelExecutionResult", "MetalBackend", "WebGpuBackend", "available_backends"]
+
+
+class BackendType(enum.Enum):
+    """The kinds of backends; the value is the device's name."""
+
+    CPU = "cpu"
+    METAL = "metal"
+    WEBGPU = "webgpu"
+
+
+@dataclass
+class KernelExecutionResult:
+    """How a kernel ran, and what it gave."""
+
+    success: bool
+    #: From the submission to the end of the work, as the host saw it.
+    execution_time_ms: float
+    #: What went wrong, if anything did.
+    error: Exception | None = None
+    #: What the kernel returned, as arrays on the device.
+    results: tuple = ()
+
+    def raise_for_error(self):
+        """Raises what went wrong, if anything did; returns the result otherwise."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+
+class Backend:
+    """A device's memory and kernels. Made of a name: see :class:`CpuBackend`, :class:`MetalBackend`, :class:`WebGpuBackend`.
+
+    ``convert_float64`` lets arrays of float64 become float32 on a device that has no float64; otherwise they are refused.
+    All methods may be called from many threads.
+    """
+
+    backend_type: BackendType
+    #: The language of kernels given as source, or None.
+    language: str | None = None
+
+    def __init__(self, device_id=0, *, convert_float64=False):
+        if device_id != 0:
+            raise ArgumentError(f"{type(self).__name__}: there is device 0, not {device_id}")
+        self._id = device_id
+        self._convert = convert_float64
+        self._lock = threading.RLock()
+        #: Arrays that were allocated or copied here and not freed, by identity while they live.
+        self._buffers = weakref.WeakValueDictionary()
+        self._kernels = weakref.WeakKeyDictionary()
+
+    @property
+    def is_available(self):
+        """Whether this machine has such a device."""
+        return any(device.name == self.backend_type.value for device in devices())
+
+    @property
+    def device(self):
+        """The device behind the backend."""
+        if not self.is_available:
+            names = ", ".join(device.name for device in devices())
+            raise BackendNotAvailableError(f"there is no {self.backend_type.value} device here; there are: {names}")
+        return Device(self.backend_type.value)
+
+    @property
+    def device_count(self):
+        """How many such devices there are."""
+        return sum(device.name == self.backend_type.value for device in devices())
+
+    @property
+    def device_id(self):
+        """Which of them this is."""
+        return self._id
+
+    def _dtype(self, dtype):
+        """The dtype as the device has it: float64 may become float32, if that was asked for."""
+        dtype = DType(dtype)
+        reason = self.device.refuses(dtype)
+        if reason is None:
+            return dtype
+        if dtype.name == "float64" and self._convert:
+            return DType("float32")
+        hint = "; convert_float64=True would make it float32" if dtype.name == "float64" else ""
+        raise UnsupportedError(f"{dtype} is not available on {self.device}: {reason}{hint}")
+
+    def _bring(self, value):
+        """An argument on this device."""
+        if isinstance(value, (bool, int, float)):
+            return value
+        return self._place(value if isinstance(value, Array) else asarray(value, device="cpu"))
+
+    def _place(self, array):
+        """An array on this device, in a dtype that the device has."""
+        dtype = self._dtype(array.dtype)
+        if array.dtype != dtype:
+            # Converted where it is: the device may not even be able to read it.
+            array = array.astype(dtype).eval()
+        return array if array.device == self.device else array.to_device(self.device)
+
+    def _register(self, array):
+        with self._lock:
+            self._buffers[id(array)] = array
+        return array
+
+    def allocate(self, shape, dtype):
+        """Memory on the device as an array; its values are unspecified."""
+        return self.allocate_zeros(shape, dtype)
+
+    def allocate_zeros(self, shape, dtype):
+        """An array of zeros in memory of its own on the device."""
+        array = _native.full(shape, 0, dtype=self._dtype(dtype), device=self.device)
+        return self._register(array.copy())
+
+    def free(self, array):
+        """Gives an array's memory back now. The array is empty from then on; arrays made from it live on."""
+        with self._lock:
+            if not isinstance(array, Array) or self._buffers.get(id(array)) is not array:
+                raise BufferError("free: this array was not allocated here, or was freed before")
+            del self._buffers[id(array)]
+        array._set(_native.full((0,), 0, dtype=array.dtype, device=self.device))
+
+    def copy_to_device(self, host_array):
+        """A copy of a host array on the device."""
+        source = asarray(host_array, device="cpu")
+        placed = self._place(source)
+        return self._register(placed.copy() if source.device == self.device else placed.eval())
+
+    def copy_to_host(self, device_array):
+        """A NumPy array with an array's values, which may be changed."""
+        if not isinstance(device_array, Array):
+            raise ConversionError(f"copy_to_host: an array is needed, not {type(device_array).__name__}")
+        return device_array.numpy(copy=True)
+
+    def synchronize(self):
+        """Computes every array of this backend that is not computed yet."""
+        with self._lock:
+            arrays = list(self._buffers.values())
+        _native._eval(*arrays)
+
+    def compile_kernel(self, kernel, signature=None, *, constants=None, shape=None):
+        """A kernel for this backend: from a Python function over arrays, traced once for each signature, or from source
+        text in the device's language with a signature such as ``"name(float32, float32) -> float32"``."""
+        if callable(kernel):
+            return Kernel(kernel, self)
+        if not isinstance(kernel, str):
+            raise ConversionError(f"a kernel is a function or source text, not {type(kernel).__name__}")
+        if self.language is None:
+            raise KernelError(f"{self.backend_type.value} runs functions; kernels as source are for metal and webgpu")
+        return SourceKernel(self, kernel, signature, language=self.language, constants=constants, shape=shape)
+
+    def execute_kernel(self, kernel, grid_size, block_size, *args):
+        """Runs a kernel, or a function, and waits for it. Whatever it raises is in the result."""
+        if isinstance(kernel, (Kernel, SourceKernel)):
+            runnable = kernel
+        elif callable(kernel):
+            runnable = self._known(kernel)
+        else:
+            raise ConversionError(f"a kernel is a function or a compiled kernel, not {type(kernel).__name__}")
+        try:
+            results, seconds = runnable.launch(self, grid_size, block_size, args)
+        except Exception as error:
+            return KernelExecutionResult(False, 0.0, error)
+        return KernelExecutionResult(True, seconds * 1e3, None, tuple(self._register(each) for each in results))
+
+    def _known(self, function):
+        """The kernel of a function, made at its first use and kept while the function lives."""
+        with self._lock:
+            try:
+                kernel = self._kernels.get(function)
+                if kernel is None:
+                    # A plain wrapper, so that the kernel does not keep its own key alive.
+                    kernel = Kernel(_weakly(function), self)
+                    kernel.name = getattr(function, "__name__", kernel.name)
+                    self._kernels[function] = kernel
+            except TypeError:
+                kernel = Kernel(function, self)
+            return kernel
+
+    def get_memory_info(self):
+        """Bytes in arrays of this backend (``allocated``), how many they are (``buffer_count``), and of the whole device
+        the bytes kept for reuse (``cache_memory``) and the most that were in use (``peak_memory``)."""
+        memory = self.device.memory()
+        with self._lock:
+            arrays = list(self._buffers.values())
+        return {
+            "allocated": sum(array.nbytes for array in arrays),
+            "buffer_count": len(arrays),
+            "cache_memory": memory["cached"],
+            "peak_memory": memory["peak"],
+        }
+
+    def clear_cache(self):
+        """Gives memory that is kept for reuse back to the system."""
+        self.device.trim()
+
+    def __repr__(self):
+        state = "" if self.is_available else ", not available"
+        return f"<{type(self).__name__} {self._id}{state}>"
+
+
+def _weakly(function):
+    """A function that calls another without keeping it alive."""
+    reference = weakref.ref(function)
+
+    def call(*args):
+        target = reference()
+        if target is None:
+            raise KernelError("the function of this kernel is gone")
+        return target(*args)
+
+    return call
+
+
+class CpuBackend(Backend):
+    """The host's cores."""
+
+    backend_type = BackendType.CPU
+
+
+class MetalBackend(Backend):
+    """A Metal device: Apple's, or SoftMetal elsewhere. Source kernels are in the Metal Shading Language."""
+
+    backend_type = BackendType.METAL
+    language = "msl"
+
+
+class WebGpuBackend(Backend):
+    """A WebGPU device. Source kernels are in WGSL."""
+
+    backend_type = BackendType.WEBGPU
+    language = "wgsl"
+
+
+def available_backends():
+    """A backend for each kind of device that this machine has."""
+    return [made for made in (kind() for kind in (CpuBackend, MetalBackend, WebGpuBackend)) if made.is_available]

@@ -1,0 +1,101 @@
+"""The standard's linear algebra extension, as far as there are ops for it."""
+
+from . import _native
+from ._dtypes import result_type
+from ._manipulation import _axis, broadcast_shapes, moveaxis, stack
+from ._native import Array, asarray
+from ._products import matmul, matrix_transpose, tensordot, vecdot
+from .errors import ArgumentError, DTypeError, ShapeError
+
+__all__ = [
+    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "outer", "tensordot", "trace", "vecdot",
+    "vector_norm",
+]
+
+
+def outer(x1, x2, /):
+    """Every product of an element of one vector with one of another."""
+    x1, x2 = asarray(x1), asarray(x2)
+    if x1.ndim != 1 or x2.ndim != 1:
+        raise ShapeError(f"outer: two vectors are needed, not shapes {x1.shape} and {x2.shape}")
+    return x1.expand_dims(1) * x2
+
+
+def diagonal(x, /, *, offset=0):
+    """A diagonal of the last two axes."""
+    return asarray(x).diagonal(offset)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """The sum of a diagonal of the last two axes."""
+    return asarray(x).diagonal(offset).sum(-1, dtype)
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """The cross product of vectors of three elements along an axis."""
+    x1, x2 = asarray(x1), asarray(x2)
+    dtype = result_type(x1, x2)
+    if dtype.kind == "b":
+        raise DTypeError("cross: bool is no number")
+    shape = broadcast_shapes(x1.shape, x2.shape)
+    axis = _axis("cross", axis, len(shape))
+    if shape[axis] != 3 or 3 not in (x1.shape[axis - len(shape)], x2.shape[axis - len(shape)]):
+        raise ShapeError(f"cross: three elements along axis {axis} are needed, not shapes {x1.shape} and {x2.shape}")
+    (a1, a2, a3), (b1, b2, b3) = (
+        [moveaxis(each.broadcast_to(shape), axis, 0)[i] for i in range(3)] for each in (x1, x2)
+    )
+    return stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], axis=axis)
+
+
+def matrix_power(x, n, /):
+    """A square matrix to a power of 0 or more, by squaring."""
+    x = asarray(x)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power: square matrices are needed, not shape {x.shape}")
+    if n < 0:
+        raise ArgumentError("matrix_power: there is no inverse here, so no negative power")
+    result = _native.eye(x.shape[-1], dtype=x.dtype, device=x.device).broadcast_to(x.shape)
+    while n:
+        if n & 1:
+            result = result @ x
+        x, n = (x @ x if n > 1 else x), n >> 1
+    return result
+
+
+def _float(name, x):
+    x = asarray(x)
+    if x.dtype.kind != "f":
+        raise DTypeError(f"{name}: a floating-point array is needed, not {x.dtype}")
+    return x
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """The norm of vectors along axes."""
+    x = _float("vector_norm", x)
+    size = abs(x)
+    if ord == float("inf"):
+        return size.max(axis, keepdims)
+    if ord == -float("inf"):
+        return size.min(axis, keepdims)
+    if ord == 0:
+        return (x != 0).sum(axis, x.dtype, keepdims)
+    if ord == 1:
+        return size.sum(axis, None, keepdims)
+    if ord == 2:
+        return (x * x).sum(axis, None, keepdims).sqrt()
+    return _native.pow((size**ord).sum(axis, None, keepdims), 1.0 / ord)
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """The norm of matrices in the last two axes: ``fro``, 1, -1, inf, -inf. Others need singular values."""
+    x = _float("matrix_norm", x)
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_norm: two axes are needed, not shape {x.shape}")
+    if ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    across = {1: (-2, "max"), -1: (-2, "min"), float("inf"): (-1, "max"), -float("inf"): (-1, "min")}
+    if ord not in across:
+        raise ArgumentError(f"matrix_norm: ord {ord!r} is not available; there are 'fro', 1, -1, inf, -inf")
+    axis, pick = across[ord]
+    result = getattr(abs(x).sum(axis, None, True), pick)((-2, -1), True)
+    return result if keepdims else result.squeeze((-2, -1))

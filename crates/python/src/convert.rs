@@ -1,0 +1,390 @@
+//! Python objects as tensors: numbers, nested sequences, and anything with a buffer.
+
+use crate::array::PyArray;
+use crate::dtype::python_name;
+use crate::errors::{OrRaise, raise};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use wootz::{DType, Device, HostMemory, Layout, Number, Shape, Tensor};
+
+/// Whether a conversion may, must or must not copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    IfNeeded,
+    Always,
+    Never,
+}
+
+impl Copying {
+    pub fn from_option(copy: Option<bool>) -> Copying {
+        match copy {
+            None => Copying::IfNeeded,
+            Some(true) => Copying::Always,
+            Some(false) => Copying::Never,
+        }
+    }
+}
+
+/// A Python number, if the object is one.
+pub fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+    if let Ok(value) = object.cast::<PyFloat>() {
+        return Ok(Some(Number::Float(value.value())));
+    }
+    if let Ok(value) = object.cast::<PyBool>() {
+        return Ok(Some(Number::Bool(value.is_true())));
+    }
+    if object.is_instance_of::<PyInt>() {
+        return integer_of(object).map(Some);
+    }
+    Ok(None)
+}
+
+fn integer_of(object: &Bound<'_, PyAny>) -> PyResult<Number> {
+    if let Ok(value) = object.extract::<i64>() {
+        return Ok(Number::Int(value));
+    }
+    match object.extract::<u64>() {
+        Ok(value) => Ok(Number::Uint(value)),
+        Err(_) => Err(raise("ArgumentError", format!("{object} does not fit 64 bits"))),
+    }
+}
+
+/// The dtype of a bare number.
+pub fn default_dtype(number: Number) -> DType {
+    match number {
+        Number::Bool(_) => DType::Bool,
+        Number::Int(_) => DType::I64,
+        Number::Uint(_) => DType::U64,
+        Number::Float(_) => DType::F32,
+    }
+}
+
+/// Any object as a tensor on a device.
+pub fn tensor_of(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+    device: &Device,
+    copying: Copying,
+) -> PyResult<Tensor> {
+    if let Ok(array) = object.cast::<PyArray>() {
+        let tensor = array.get().tensor();
+        let moved = if tensor.device() == device { tensor } else { tensor.computed_on(device).or_raise()? };
+        return cast(moved, dtype, copying);
+    }
+    if let Some(number) = number_of(object)? {
+        refuse_copy(copying, "a Python number")?;
+        return scalar(number, dtype, device);
+    }
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        refuse_copy(copying, "a sequence")?;
+        return from_sequence(object, dtype, device);
+    }
+    if let Some((tensor, copied)) = from_buffer(object, device, copying)? {
+        if copied && copying == Copying::Never {
+            return Err(raise(
+                "ArgumentError",
+                "this memory cannot be shared with the device without a copy",
+            ));
+        }
+        return cast(tensor, dtype, copying);
+    }
+    if object.hasattr("__dlpack__")? {
+        let tensor = crate::dlpack::import(object, device, copying)?;
+        return cast(tensor, dtype, copying);
+    }
+    if let Some(method) = object.getattr_opt("__array__")? {
+        return tensor_of(&method.call0()?, dtype, device, copying);
+    }
+    let message = format!("{} is nothing that an array can be made of", object.get_type().name()?);
+    Err(raise("ConversionError", message))
+}
+
+fn refuse_copy(copying: Copying, what: &str) -> PyResult<()> {
+    match copying {
+        Copying::Never => {
+            Err(raise("ArgumentError", format!("{what} has no memory to share; copy=False is not possible")))
+        }
+        Copying::IfNeeded | Copying::Always => Ok(()),
+    }
+}
+
+fn cast(tensor: Tensor, dtype: Option<DType>, copying: Copying) -> PyResult<Tensor> {
+    match dtype {
+        Some(dtype) if dtype != tensor.dtype() => {
+            if copying == Copying::Never {
+                let (from, to) = (python_name(tensor.dtype()), python_name(dtype));
+                return Err(raise("ArgumentError", format!("{from} becomes {to} only by a copy")));
+            }
+            tensor.cast(dtype).or_raise()
+        }
+        _ => Ok(tensor),
+    }
+}
+
+/// One number as a tensor; an integer must fit the dtype that was asked for.
+pub fn scalar(number: Number, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
+    let dtype = dtype.unwrap_or(default_dtype(number));
+    check_fits(number, dtype)?;
+    Ok(Tensor::scalar(number, dtype, device))
+}
+
+/// Integers must fit an integer dtype.
+pub fn check_fits(number: Number, dtype: DType) -> PyResult<()> {
+    let value = match number {
+        Number::Int(i) => i as i128,
+        Number::Uint(u) => u as i128,
+        Number::Bool(_) | Number::Float(_) => return Ok(()),
+    };
+    match dtype.integer_range() {
+        Some((low, high)) if !(low..=high).contains(&value) => {
+            let name = python_name(dtype);
+            Err(raise("ArgumentError", format!("{value} does not fit {name} ({low} to {high})")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a nested sequence holds.
+#[derive(Default)]
+struct Collected {
+    shape: Vec<usize>,
+    numbers: Vec<Number>,
+    /// Set when something other than a number was found, so that whole arrays are joined instead.
+    has_arrays: bool,
+}
+
+fn from_sequence(object: &Bound<'_, PyAny>, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
+    let mut found = Collected::default();
+    collect(object, 0, &mut found)?;
+    if found.has_arrays {
+        return join(object, dtype, device);
+    }
+    let dtype = dtype.unwrap_or_else(|| common_dtype(&found.numbers));
+    from_numbers(&found.numbers, dtype, &found.shape, device)
+}
+
+/// Depth beyond which a sequence is taken for one that contains itself.
+const MAX_DEPTH: usize = 64;
+
+fn collect(object: &Bound<'_, PyAny>, depth: usize, found: &mut Collected) -> PyResult<()> {
+    if found.has_arrays {
+        return Ok(());
+    }
+    if let Some(number) = number_of(object)? {
+        if depth != found.shape.len() {
+            return Err(ragged(depth));
+        }
+        found.numbers.push(number);
+        return Ok(());
+    }
+    let items = if let Ok(list) = object.cast::<PyList>() {
+        list.to_tuple()
+    } else if let Ok(tuple) = object.cast::<PyTuple>() {
+        tuple.clone()
+    } else {
+        found.has_arrays = true;
+        return Ok(());
+    };
+    if depth > MAX_DEPTH {
+        return Err(raise("ArgumentError", format!("sequences nested deeper than {MAX_DEPTH}")));
+    }
+    match found.shape.get(depth) {
+        Some(&extent) if extent != items.len() => return Err(ragged(depth)),
+        Some(_) => {}
+        None if !found.numbers.is_empty() => return Err(ragged(depth)),
+        None => found.shape.push(items.len()),
+    }
+    for item in items.iter_borrowed() {
+        collect(&item, depth + 1, found)?;
+    }
+    Ok(())
+}
+
+fn ragged(depth: usize) -> PyErr {
+    raise("ArgumentError", format!("sequences of different lengths at depth {depth}: not an array"))
+}
+
+fn common_dtype(numbers: &[Number]) -> DType {
+    let mut common: Option<DType> = None;
+    for number in numbers {
+        let own = default_dtype(*number);
+        common = Some(match common {
+            None => own,
+            // A mixture of large and negative integers fits no integer dtype.
+            Some(dtype) => dtype.promote(own).unwrap_or(DType::F32),
+        });
+    }
+    common.unwrap_or(DType::F32)
+}
+
+fn from_numbers(numbers: &[Number], dtype: DType, shape: &[usize], device: &Device) -> PyResult<Tensor> {
+    let mut bytes: Vec<u8> = Vec::with_capacity(numbers.len() * dtype.size());
+    for &number in numbers {
+        check_fits(number, dtype)?;
+        push(&mut bytes, number.cast(dtype), dtype);
+    }
+    Tensor::from_bytes(&bytes, dtype, shape, device).or_raise()
+}
+
+/// Appends a number that is already of its dtype.
+fn push(bytes: &mut Vec<u8>, number: Number, dtype: DType) {
+    let (float, integer) = (number.to_f64(), number.to_i64());
+    match dtype {
+        DType::Bool | DType::U8 | DType::I8 => bytes.push(integer as u8),
+        DType::U16 | DType::I16 => bytes.extend((integer as u16).to_ne_bytes()),
+        DType::U32 | DType::I32 => bytes.extend((integer as u32).to_ne_bytes()),
+        DType::U64 | DType::I64 => bytes.extend((integer as u64).to_ne_bytes()),
+        DType::F16 => bytes.extend(half::f16::from_f64(float).to_ne_bytes()),
+        DType::BF16 => bytes.extend(half::bf16::from_f64(float).to_ne_bytes()),
+        DType::F32 => bytes.extend((float as f32).to_ne_bytes()),
+        DType::F64 => bytes.extend(float.to_ne_bytes()),
+    }
+}
+
+/// A sequence that holds arrays: each item becomes a tensor, and they are stacked.
+fn join(object: &Bound<'_, PyAny>, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
+    let mut parts = Vec::new();
+    for item in object.try_iter()? {
+        let item = item?;
+        if item.is_instance_of::<PyString>() {
+            return Err(raise("ConversionError", "text is nothing that an array can be made of"));
+        }
+        parts.push(tensor_of(&item, dtype, device, Copying::IfNeeded)?);
+    }
+    Tensor::stack(&parts.iter().collect::<Vec<_>>(), 0).or_raise()
+}
+
+/// Keeps a buffer of Python alive, and says where its bytes are.
+struct Exported {
+    _buffer: PyUntypedBuffer,
+    start: *const u8,
+    len: usize,
+}
+
+// SAFETY: the memory belongs to the buffer, which lives as long as this; it is only read.
+unsafe impl Send for Exported {}
+// SAFETY: as above.
+unsafe impl Sync for Exported {}
+
+impl AsRef<[u8]> for Exported {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: the exporter promises this memory while the buffer is held. That nobody writes to it while a computation
+        // reads it is documented as the caller's part, as it is for every library that shares memory with NumPy.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+/// The dtype of a buffer's elements by its format and item size.
+fn buffer_dtype(buffer: &PyUntypedBuffer) -> Option<DType> {
+    let format = buffer.format().to_bytes();
+    let (order, code) = match format {
+        [order @ (b'@' | b'=' | b'<' | b'>' | b'!'), code] => (*order, *code),
+        [code] => (b'@', *code),
+        _ => return None,
+    };
+    let foreign = if cfg!(target_endian = "little") { matches!(order, b'>' | b'!') } else { order == b'<' };
+    if foreign && buffer.item_size() > 1 {
+        return None;
+    }
+    let size = buffer.item_size();
+    DType::ALL.into_iter().find(|dtype| {
+        let kind = match code {
+            b'?' => wootz_ir::Kind::Bool,
+            b'b' | b'h' | b'i' | b'l' | b'q' | b'n' => wootz_ir::Kind::Signed,
+            b'B' | b'H' | b'I' | b'L' | b'Q' | b'N' => wootz_ir::Kind::Unsigned,
+            b'e' | b'f' | b'd' => wootz_ir::Kind::Float,
+            _ => return false,
+        };
+        dtype.kind() == kind && dtype.size() == size && *dtype != DType::BF16
+    })
+}
+
+/// A tensor over an object's buffer, and whether it had to be copied; `None` for objects without one.
+fn from_buffer(
+    object: &Bound<'_, PyAny>,
+    device: &Device,
+    copying: Copying,
+) -> PyResult<Option<(Tensor, bool)>> {
+    let mut source = object.clone();
+    let mut forced = None;
+    // NumPy arrays of ml_dtypes.bfloat16 have no buffer of their own; their bits have.
+    if let Some(dtype) = object.getattr_opt("dtype")?
+        && dtype.str()?.to_cow()? == "bfloat16"
+        && object.hasattr("__array_interface__")?
+    {
+        source = object.call_method1("view", ("uint16",))?;
+        forced = Some(DType::BF16);
+    }
+    let Ok(buffer) = PyUntypedBuffer::get(&source) else { return Ok(None) };
+    let Some(dtype) = forced.or_else(|| buffer_dtype(&buffer)) else {
+        let format = buffer.format().to_string_lossy().into_owned();
+        return Err(raise("DTypeError", format!("no dtype for elements of format {format:?}")));
+    };
+    let size = buffer.item_size();
+    let shape: Shape = buffer.shape().into();
+    let strides = buffer.strides();
+    if shape.count() == 0 {
+        return Ok(Some((Tensor::from_bytes(&[], dtype, shape, device).or_raise()?, false)));
+    }
+    // The lowest and the highest byte that any element touches.
+    let (mut low, mut high) = (0isize, size as isize);
+    for (&extent, &stride) in shape.iter().zip(strides) {
+        let span = (extent as isize - 1) * stride;
+        if span < 0 { low += span } else { high += span }
+    }
+    let whole = strides.iter().all(|stride| stride % size as isize == 0);
+    if !whole || buffer.suboffsets().is_some() {
+        let copy = source.call_method0("copy");
+        return match copy {
+            Ok(copy) => Ok(from_buffer(&copy, device, copying)?.map(|(tensor, _)| (tensor, true))),
+            Err(_) => {
+                Err(raise("ConversionError", "a buffer whose strides are no multiples of its elements"))
+            }
+        };
+    }
+    let start = (buffer.buf_ptr() as *const u8).wrapping_offset(low);
+    let layout = Layout {
+        shape: shape.clone(),
+        strides: strides.iter().map(|stride| stride / size as isize).collect(),
+        offset: (-low) as usize / size,
+    };
+    let aligned = (start as usize).is_multiple_of(size);
+    let exported = Exported { _buffer: buffer, start, len: (high - low) as usize };
+    if copying == Copying::Always {
+        let bytes = exported.as_ref();
+        let flat = Tensor::from_bytes(bytes, dtype, [bytes.len() / size], device).or_raise()?;
+        return Ok(Some((restride(&flat, &layout, dtype, device)?, true)));
+    }
+    let shared = aligned && device.info().kind == wootz::DeviceKind::Cpu;
+    let tensor = Tensor::from_host(HostMemory::new(exported), dtype, layout, device).or_raise()?;
+    Ok(Some((tensor, !shared)))
+}
+
+/// A copied run of memory seen through the layout it had.
+pub fn restride(flat: &Tensor, layout: &Layout, dtype: DType, device: &Device) -> PyResult<Tensor> {
+    if layout.is_contiguous() && layout.offset == 0 {
+        return flat.reshape(&layout.shape).or_raise();
+    }
+    let stored = flat.stored().or_raise()?;
+    match stored.buffer.host_bytes() {
+        Some(_) => {
+            let memory = HostMemory::new(Held(stored.buffer));
+            Tensor::from_host(memory, dtype, layout.clone(), device).or_raise()
+        }
+        None => {
+            let bytes = flat.to_bytes().or_raise()?;
+            let host = Tensor::from_host(HostMemory::new(bytes), dtype, layout.clone(), &Device::cpu());
+            host.and_then(|t| t.to_device(device)).or_raise()
+        }
+    }
+}
+
+/// A buffer of the host as memory that a tensor can be made over.
+struct Held(wootz::Buffer);
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        self.0.host_bytes().unwrap_or(&[])
+    }
+}

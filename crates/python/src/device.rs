@@ -1,0 +1,120 @@
+//! Devices by name.
+
+use crate::errors::OrRaise;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use wootz::Device;
+
+/// Where arrays are computed. Equal to its own name.
+#[pyclass(name = "Device", module = "wootz", frozen, from_py_object)]
+#[derive(Clone)]
+pub struct PyDevice(pub Device);
+
+/// The device that an object names; the default one for None.
+pub fn device_of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
+    let Some(object) = object else { return Ok(Device::default()) };
+    if let Ok(device) = object.cast::<PyDevice>() {
+        return Ok(device.get().0.clone());
+    }
+    match object.cast::<PyString>() {
+        Ok(name) => Device::from_name(&name.to_cow()?).or_raise(),
+        Err(_) => {
+            let message = format!("a device is a wootz.Device or a name, not {}", object.get_type().name()?);
+            Err(crate::errors::raise("ConversionError", message))
+        }
+    }
+}
+
+#[pymethods]
+impl PyDevice {
+    #[new]
+    #[pyo3(signature = (name=None))]
+    fn new(name: Option<&Bound<'_, PyAny>>) -> PyResult<PyDevice> {
+        device_of(name).map(PyDevice)
+    }
+
+    /// The name that the device is chosen by.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// What the device is, for people.
+    #[getter]
+    fn description(&self) -> &str {
+        &self.0.info().description
+    }
+
+    /// ``cpu``, ``integrated gpu``, ``discrete gpu`` or ``software``.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.info().kind.name()
+    }
+
+    /// Facts worth showing: instruction set, threads, driver, limits.
+    #[getter]
+    fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let facts = PyDict::new(py);
+        for (name, value) in &self.0.info().facts {
+            facts.set_item(name, value)?;
+        }
+        Ok(facts)
+    }
+
+    /// Bytes and buffers in use: ``live``, ``cached``, ``peak``, ``buffers``, ``limit``.
+    fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.0.memory();
+        let facts = PyDict::new(py);
+        facts.set_item("live", stats.live)?;
+        facts.set_item("cached", stats.cached)?;
+        facts.set_item("peak", stats.peak)?;
+        facts.set_item("buffers", stats.buffers)?;
+        facts.set_item("limit", self.0.info().memory_limit)?;
+        Ok(facts)
+    }
+
+    /// Why the device cannot work with a dtype, or None if it can.
+    fn refuses(&self, dtype: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+        Ok(self.0.backend().refuses(crate::dtype::dtype_of(dtype)?))
+    }
+
+    /// Gives cached memory and plans back.
+    fn trim(&self) {
+        self.0.trim();
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        if let Ok(name) = other.cast::<PyString>() {
+            return name.to_cow().is_ok_and(|name| name == self.0.name());
+        }
+        other.cast::<PyDevice>().is_ok_and(|other| other.get().0 == self.0)
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::new(py, self.0.name()).hash()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("wootz.Device('{}')", self.0.name())
+    }
+
+    fn __str__(&self) -> &str {
+        self.0.name()
+    }
+
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (String,))> {
+        Ok((py.get_type::<PyDevice>().into_any().unbind(), (self.0.name().to_string(),)))
+    }
+}
+
+/// Every device of this machine.
+#[pyfunction]
+pub fn devices() -> Vec<PyDevice> {
+    Device::all().into_iter().map(PyDevice).collect()
+}
+
+/// The device that is meant when none is named.
+#[pyfunction]
+pub fn default_device() -> PyDevice {
+    PyDevice(Device::default())
+}

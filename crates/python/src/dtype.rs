@@ -1,0 +1,136 @@
+//! Dtypes as Python objects, and everything that names one.
+
+use crate::errors::raise;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyType};
+use wootz::DType;
+
+/// The type of an array's elements. Equal to its own name and to the NumPy dtype of the same name.
+#[pyclass(name = "DType", module = "wootz", frozen, from_py_object)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PyDType(pub DType);
+
+/// The name that Python people know a dtype by.
+pub const fn python_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "bool",
+        DType::U8 => "uint8",
+        DType::U16 => "uint16",
+        DType::U32 => "uint32",
+        DType::U64 => "uint64",
+        DType::I8 => "int8",
+        DType::I16 => "int16",
+        DType::I32 => "int32",
+        DType::I64 => "int64",
+        DType::F16 => "float16",
+        DType::BF16 => "bfloat16",
+        DType::F32 => "float32",
+        DType::F64 => "float64",
+    }
+}
+
+fn from_text(name: &str) -> Option<DType> {
+    DType::ALL.into_iter().find(|&d| python_name(d) == name || d.name() == name)
+}
+
+/// The dtype that an object names: a dtype of ours or of NumPy, a name, or one of `bool`, `int`, `float`.
+pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
+    find_dtype(object)?.ok_or_else(|| {
+        let names: Vec<&str> = DType::ALL.into_iter().map(python_name).collect();
+        let shown = object.repr().map_or_else(|_| "an object".into(), |r| r.to_string());
+        raise("DTypeError", format!("{shown} is not a dtype; there are {}", names.join(", ")))
+    })
+}
+
+fn find_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+    if let Ok(dtype) = object.cast::<PyDType>() {
+        return Ok(Some(dtype.get().0));
+    }
+    if let Ok(name) = object.cast::<PyString>() {
+        return Ok(from_text(&name.to_cow()?));
+    }
+    let py = object.py();
+    if let Ok(class) = object.cast::<PyType>() {
+        for (builtin, dtype) in [
+            (py.get_type::<PyBool>(), DType::Bool),
+            (py.get_type::<PyInt>(), DType::I64),
+            (py.get_type::<PyFloat>(), DType::F32),
+        ] {
+            if class.is(&builtin) {
+                return Ok(Some(dtype));
+            }
+        }
+        // NumPy's scalar types are called as their dtypes; `bool_` was the older name of one.
+        let name = class.name()?;
+        return Ok(from_text(name.to_cow()?.trim_end_matches('_')));
+    }
+    match object.getattr_opt("name")? {
+        Some(name) => Ok(name.extract::<String>().ok().as_deref().and_then(from_text)),
+        None => Ok(None),
+    }
+}
+
+/// An optional dtype argument.
+pub fn optional_dtype(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<DType>> {
+    object.map(dtype_of).transpose()
+}
+
+#[pymethods]
+impl PyDType {
+    #[new]
+    fn new(object: &Bound<'_, PyAny>) -> PyResult<PyDType> {
+        dtype_of(object).map(PyDType)
+    }
+
+    /// The name, as NumPy has it.
+    #[getter]
+    fn name(&self) -> &'static str {
+        python_name(self.0)
+    }
+
+    /// Bytes per element.
+    #[getter]
+    fn itemsize(&self) -> usize {
+        self.0.size()
+    }
+
+    /// ``b``, ``i``, ``u`` or ``f``, as NumPy has it.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        match self.0.kind() {
+            wootz_ir::Kind::Bool => "b",
+            wootz_ir::Kind::Unsigned => "u",
+            wootz_ir::Kind::Signed => "i",
+            wootz_ir::Kind::Float => "f",
+        }
+    }
+
+    /// The common dtype of this and another, or None where there is none.
+    fn promote(&self, other: PyDType) -> Option<PyDType> {
+        self.0.promote(other.0).map(PyDType)
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        // Built-in types are no dtypes here: `float32 == float` would say nothing.
+        if other.is_instance_of::<PyType>() && !other.hasattr("dtype")? {
+            return Ok(false);
+        }
+        Ok(find_dtype(other)? == Some(self.0))
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        PyString::intern(py, python_name(self.0)).hash()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("wootz.{}", python_name(self.0))
+    }
+
+    fn __str__(&self) -> &'static str {
+        python_name(self.0)
+    }
+
+    fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (&'static str,))> {
+        Ok((py.get_type::<PyDType>().into_any().unbind(), (python_name(self.0),)))
+    }
+}

@@ -1,0 +1,182 @@
+//! Methods and functions of elementwise ops, made from the op table.
+
+use crate::array::{PyArray, array};
+use crate::convert::{Copying, number_of, scalar, tensor_of};
+use crate::errors::{OrRaise, raise};
+use crate::operators::operand;
+use pyo3::prelude::*;
+use wootz::{Device, Tensor};
+use wootz_ir::ElementwiseOp;
+
+/// An op over arrays and numbers: the first array says what the numbers become.
+pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyArray> {
+    // The condition of `where` says nothing about the others.
+    let skip = usize::from(op == ElementwiseOp::Where);
+    let mut like = None;
+    for argument in arguments[skip..].iter().chain(&arguments[..skip]) {
+        if number_of(argument)?.is_none() {
+            like = Some(first_tensor(op, argument, arguments)?);
+            break;
+        }
+    }
+    let like = match like {
+        Some(like) => like,
+        None => {
+            let number = number_of(arguments[skip])?;
+            let number = number.ok_or_else(|| raise("ConversionError", "an array or a number is needed"))?;
+            scalar(number, None, &Device::default())?
+        }
+    };
+    let mut tensors = smallvec::SmallVec::<[Tensor; 3]>::new();
+    for (i, argument) in arguments.iter().enumerate() {
+        let condition = i < skip;
+        let tensor = match number_of(argument)? {
+            Some(number) if condition => scalar(number, None, like.device())?,
+            _ => operand(op.name(), argument, &like)?
+                .map_or_else(|| tensor_of(argument, None, like.device(), Copying::IfNeeded), Ok)?,
+        };
+        tensors.push(tensor);
+    }
+    let references: smallvec::SmallVec<[&Tensor; 3]> = tensors.iter().collect();
+    array(Tensor::elementwise(op, &references))
+}
+
+/// The tensor of the argument that decides, on the device of the first array among the arguments.
+fn first_tensor(
+    op: ElementwiseOp,
+    argument: &Bound<'_, PyAny>,
+    all: &[&Bound<'_, PyAny>],
+) -> PyResult<Tensor> {
+    if let Ok(own) = argument.cast::<PyArray>() {
+        return Ok(own.get().tensor());
+    }
+    let placed = all.iter().find_map(|a| a.cast::<PyArray>().ok());
+    let device = placed.map_or_else(Device::default, |a| a.get().tensor().device().clone());
+    let _ = op;
+    tensor_of(argument, None, &device, Copying::IfNeeded)
+}
+
+macro_rules! row {
+    ($doc:literal unary $variant:ident $name:ident) => {
+        #[pymethods]
+        impl PyArray {
+            #[doc = $doc]
+            fn $name(&self) -> PyResult<PyArray> {
+                array(self.tensor().$name())
+            }
+        }
+
+        #[doc = $doc]
+        #[pyfunction]
+        #[pyo3(signature = (x, /))]
+        fn $name(x: &Bound<'_, PyAny>) -> PyResult<PyArray> {
+            match x.cast::<PyArray>() {
+                Ok(own) => array(own.get().tensor().$name()),
+                Err(_) => apply(ElementwiseOp::$variant, &[x]),
+            }
+        }
+    };
+    ($doc:literal binary $variant:ident $name:ident) => {
+        #[pymethods]
+        impl PyArray {
+            #[doc = $doc]
+            #[pyo3(signature = (other, /))]
+            fn $name(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<PyArray> {
+                apply(ElementwiseOp::$variant, &[slf.as_any(), other])
+            }
+        }
+
+        #[doc = $doc]
+        #[pyfunction]
+        #[pyo3(signature = (x1, x2, /))]
+        fn $name(x1: &Bound<'_, PyAny>, x2: &Bound<'_, PyAny>) -> PyResult<PyArray> {
+            apply(ElementwiseOp::$variant, &[x1, x2])
+        }
+    };
+    // Python calls it `where`, which is a word of Rust; `clip` has optional bounds. Both are written out below.
+    ($doc:literal ternary Where $name:ident) => {};
+    ($doc:literal ternary Clip $name:ident) => {};
+    ($doc:literal ternary $variant:ident $name:ident) => {
+        #[doc = $doc]
+        #[pyfunction]
+        #[pyo3(signature = (x1, x2, x3, /))]
+        fn $name(x1: &Bound<'_, PyAny>, x2: &Bound<'_, PyAny>, x3: &Bound<'_, PyAny>) -> PyResult<PyArray> {
+            apply(ElementwiseOp::$variant, &[x1, x2, x3])
+        }
+    };
+}
+
+macro_rules! add_row {
+    ($module:ident Where $name:ident) => {};
+    ($module:ident Clip $name:ident) => {};
+    ($module:ident $variant:ident $name:ident) => {
+        $module.add_function(wrap_pyfunction!($name, $module)?)?;
+    };
+}
+
+macro_rules! rows {
+    ($(#[doc = $doc:literal] $arity:ident $variant:ident $name:ident $accepts:ident $gives:ident $numpy:literal
+       |$($arg:ident),+| $body:block)*) => {
+        $(row!($doc $arity $variant $name);)*
+
+        /// Adds the functions of the table to the module.
+        pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            $(add_row!(module $variant $name);)*
+            module.add_function(wrap_pyfunction!(where_, module)?)?;
+            module.add_function(wrap_pyfunction!(clip, module)?)?;
+            module.add_function(wrap_pyfunction!(_op_table, module)?)
+        }
+    };
+}
+wootz_ir::for_each_elementwise!(rows);
+
+/// a where the condition holds, b elsewhere.
+#[pyfunction]
+#[pyo3(name = "where", signature = (condition, x1, x2, /))]
+fn where_(condition: &Bound<'_, PyAny>, x1: &Bound<'_, PyAny>, x2: &Bound<'_, PyAny>) -> PyResult<PyArray> {
+    apply(ElementwiseOp::Where, &[condition, x1, x2])
+}
+
+/// Each element limited to the range from ``min`` to ``max``; a bound may be absent. The dtype stays.
+#[pyfunction]
+#[pyo3(signature = (x, /, min=None, max=None))]
+pub fn clip(
+    x: &Bound<'_, PyAny>,
+    min: Option<&Bound<'_, PyAny>>,
+    max: Option<&Bound<'_, PyAny>>,
+) -> PyResult<PyArray> {
+    let x = tensor_of(x, None, &device_for(x), Copying::IfNeeded)?;
+    let mut result = x.clone();
+    for (bound, op) in [(min, ElementwiseOp::Maximum), (max, ElementwiseOp::Minimum)] {
+        let Some(bound) = bound else { continue };
+        let bound = match operand("clip", bound, &x)? {
+            Some(bound) => bound,
+            None => tensor_of(bound, None, x.device(), Copying::IfNeeded)?,
+        };
+        result = Tensor::elementwise(op, &[&result, &bound]).or_raise()?;
+    }
+    Ok(PyArray::new(result))
+}
+
+fn device_for(x: &Bound<'_, PyAny>) -> Device {
+    x.cast::<PyArray>().map_or_else(|_| Device::default(), |a| a.get().tensor().device().clone())
+}
+
+#[pymethods]
+impl PyArray {
+    /// Each element limited to the range from ``min`` to ``max``; a bound may be absent.
+    #[pyo3(name = "clip", signature = (min=None, max=None))]
+    fn clip_method(
+        slf: &Bound<'_, Self>,
+        min: Option<&Bound<'_, PyAny>>,
+        max: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyArray> {
+        clip(slf.as_any(), min, max)
+    }
+}
+
+/// The rows of the op table: name, operands, documentation. Stubs and documentation are made from it.
+#[pyfunction]
+fn _op_table() -> Vec<(&'static str, usize, &'static str)> {
+    ElementwiseOp::ALL.iter().map(|op| (op.name(), op.row().arity, op.row().doc)).collect()
+}

@@ -1,0 +1,78 @@
+//! Errors of the engine as Python exceptions.
+//!
+//! The classes live in `wootz/errors.py`, where a class can derive from ours and from the built-in one that Python people
+//! expect. This file only says which error becomes which class.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyModule;
+use wootz::Error;
+use wootz_ir::Fault;
+
+/// The classes' module, found once.
+static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
+/// An exception of the class with this name in `wootz.errors`.
+pub fn raise(class: &str, message: impl Into<String>) -> PyErr {
+    let message = message.into();
+    Python::attach(|py| {
+        let module = MODULE.get_or_try_init(py, || py.import("wootz.errors").map(Bound::unbind));
+        let class = module.and_then(|module| module.bind(py).getattr(class));
+        match class.and_then(|class| class.call1((message,))) {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    })
+}
+
+/// The class that an error of the engine becomes.
+fn class_of(error: &Error) -> &'static str {
+    match error {
+        Error::Broadcast { .. } | Error::Shape { .. } => "ShapeError",
+        Error::DType { .. } => "DTypeError",
+        Error::Axis { .. } => "AxisError",
+        Error::Index { .. } => "OutOfRangeError",
+        Error::Argument { .. } => "ArgumentError",
+        Error::Fault { fault: Fault::DivisionByZero, .. } => "DivisionByZeroError",
+        Error::Fault { fault: Fault::NegativeExponent, .. } => "ArgumentError",
+        Error::Fault { fault: Fault::IndexOutOfRange, .. } => "OutOfRangeError",
+        Error::Unsupported { .. } => "UnsupportedError",
+        Error::OutOfMemory { .. } => "OutOfMemoryError",
+        Error::UnknownDevice { .. } => "UnknownDeviceError",
+        Error::DeviceMismatch { .. } => "DeviceMismatchError",
+        Error::Device { .. } => "DeviceError",
+        Error::Format { .. } => "FormatError",
+        Error::Io { .. } => "FileError",
+        _ => "Error",
+    }
+}
+
+/// An error of the engine as an exception.
+pub fn from_engine(error: Error) -> PyErr {
+    raise(class_of(&error), error.to_string())
+}
+
+/// Turns results of the engine into results of Python.
+pub trait OrRaise<T> {
+    /// The value, or the exception.
+    fn or_raise(self) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for wootz::Result<T> {
+    fn or_raise(self) -> PyResult<T> {
+        self.map_err(from_engine)
+    }
+}
+
+/// What a panic said.
+pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
+    text.unwrap_or("no message").to_string()
+}
+
+/// The exception for a panic: a bug of ours, never a reason to end the process.
+pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> PyErr {
+    let text = panic_text(payload);
+    raise("InternalError", format!("a bug in wootz, please report it: {text}"))
+}

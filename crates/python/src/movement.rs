@@ -1,0 +1,228 @@
+//! Methods that move elements, or only say where they are.
+
+use crate::array::{PyArray, array};
+use crate::errors::{OrRaise, raise};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use wootz::{Axis, Shape, Tensor};
+
+/// One axis, several, or none given.
+pub fn axes(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Axis>>> {
+    let Some(object) = object else { return Ok(None) };
+    if let Ok(axis) = object.extract::<isize>() {
+        return Ok(Some(vec![axis]));
+    }
+    object.extract::<Vec<isize>>().map(Some).map_err(|_| {
+        let shown = object.repr().map_or_else(|_| "an object".into(), |r| r.to_string());
+        raise("ConversionError", format!("an axis is an integer, or a tuple of them, not {shown}"))
+    })
+}
+
+/// A shape given as one sequence, one integer, or several integers.
+fn extents(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<isize>> {
+    let wrong = |_| raise("ConversionError", format!("a shape is a tuple of integers, not {arguments}"));
+    if arguments.len() == 1 && arguments.get_item(0)?.hasattr("__len__")? {
+        return arguments.get_item(0)?.extract().map_err(wrong);
+    }
+    arguments.extract::<Vec<isize>>().map_err(wrong)
+}
+
+/// A shape with at most one extent left open as −1.
+fn complete(tensor: &Tensor, extents: &[isize]) -> PyResult<Shape> {
+    let open = extents.iter().filter(|&&d| d == -1).count();
+    let known: usize = extents.iter().filter(|&&d| d >= 0).map(|&d| d as usize).product();
+    if open > 1 || extents.iter().any(|&d| d < -1) {
+        return Err(raise(
+            "ShapeError",
+            format!("reshape: {extents:?}: one extent may be -1, none below it"),
+        ));
+    }
+    if open == 1 && (known == 0 || !tensor.count().is_multiple_of(known)) {
+        let message = format!("reshape: {} elements do not fill {extents:?}", tensor.count());
+        return Err(raise("ShapeError", message));
+    }
+    let missing = if open == 1 { tensor.count() / known } else { 0 };
+    Ok(extents.iter().map(|&d| if d == -1 { missing } else { d as usize }).collect())
+}
+
+/// A shape argument without open extents.
+pub fn shape_of(object: &Bound<'_, PyAny>) -> PyResult<Shape> {
+    let extents = match object.extract::<isize>() {
+        Ok(extent) => vec![extent],
+        Err(_) => object.extract::<Vec<isize>>().map_err(|_| {
+            raise("ConversionError", format!("a shape is an integer or a tuple of integers, not {object}"))
+        })?,
+    };
+    match extents.iter().find(|&&d| d < 0) {
+        Some(negative) => Err(raise("ShapeError", format!("a shape has no negative extent: {negative}"))),
+        None => Ok(extents.iter().map(|&d| d as usize).collect()),
+    }
+}
+
+#[pymethods]
+impl PyArray {
+    /// The same elements under another shape; one extent may be -1.
+    #[pyo3(signature = (*shape))]
+    fn reshape(&self, shape: &Bound<'_, PyTuple>) -> PyResult<PyArray> {
+        let tensor = self.tensor();
+        let shape = complete(&tensor, &extents(shape)?)?;
+        array(tensor.reshape(shape))
+    }
+
+    /// One axis with all elements.
+    fn flatten(&self) -> PyResult<PyArray> {
+        array(self.tensor().flatten())
+    }
+
+    /// Axes in another order; reversed where none are named.
+    #[pyo3(signature = (*axes))]
+    fn transpose(&self, axes: &Bound<'_, PyTuple>) -> PyResult<PyArray> {
+        let tensor = self.tensor();
+        if axes.is_empty() {
+            return array(tensor.permute((0..tensor.rank() as isize).rev().collect::<Vec<_>>()));
+        }
+        array(tensor.permute(extents(axes)?))
+    }
+
+    /// Axes of extent 1 repeated, and new leading axes.
+    fn broadcast_to(&self, shape: &Bound<'_, PyAny>) -> PyResult<PyArray> {
+        array(self.tensor().broadcast_to(shape_of(shape)?))
+    }
+
+    /// A new axis of extent 1.
+    #[pyo3(signature = (axis=0))]
+    fn expand_dims(&self, axis: isize) -> PyResult<PyArray> {
+        array(self.tensor().unsqueeze(axis))
+    }
+
+    /// Axes of extent 1 dropped: those named, or all.
+    #[pyo3(signature = (axis=None))]
+    fn squeeze(&self, axis: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+        let tensor = self.tensor();
+        let mut dropped: Vec<usize> = Vec::new();
+        match axes(axis)? {
+            None => dropped.extend((0..tensor.rank()).filter(|&a| tensor.shape()[a] == 1)),
+            Some(axes) => {
+                for axis in axes {
+                    let at = tensor.shape().axis("squeeze", axis).or_raise()?;
+                    if dropped.contains(&at) {
+                        return Err(raise("AxisError", format!("squeeze: axis {axis} is named twice")));
+                    }
+                    dropped.push(at);
+                }
+            }
+        }
+        dropped.sort_unstable();
+        let mut result = tensor;
+        for &axis in dropped.iter().rev() {
+            result = result.squeeze(axis as isize).or_raise()?;
+        }
+        Ok(PyArray::new(result))
+    }
+
+    /// Axes reversed: those named, or all.
+    #[pyo3(signature = (axis=None))]
+    fn flip(&self, axis: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+        let tensor = self.tensor();
+        let every = (0..tensor.rank() as isize).collect();
+        array(tensor.flip(axes(axis)?.unwrap_or(every)))
+    }
+
+    /// Elements moved on by ``shift`` along an axis, those pushed out coming in at the other end.
+    #[pyo3(name = "_roll", signature = (shift, axis))]
+    fn roll(&self, shift: isize, axis: isize) -> PyResult<PyArray> {
+        array(self.tensor().roll(shift, axis))
+    }
+
+    /// Each element of an axis ``times`` times in a row.
+    #[pyo3(name = "_repeat", signature = (times, axis))]
+    fn repeat(&self, times: usize, axis: isize) -> PyResult<PyArray> {
+        array(self.tensor().repeat(times, axis))
+    }
+
+    /// The whole array ``times`` times along an axis.
+    #[pyo3(name = "_tile", signature = (times, axis))]
+    fn tile(&self, times: usize, axis: isize) -> PyResult<PyArray> {
+        array(self.tensor().tile(times, axis))
+    }
+
+    /// ``value`` around the array: ``(before, after)`` for each axis.
+    #[pyo3(signature = (widths, value=0.0))]
+    fn pad(&self, widths: Vec<(usize, usize)>, value: f64) -> PyResult<PyArray> {
+        array(self.tensor().pad(&widths, value))
+    }
+
+    /// Diagonal ``offset`` of the last two axes.
+    #[pyo3(signature = (offset=0))]
+    fn diagonal(&self, offset: isize) -> PyResult<PyArray> {
+        array(self.tensor().diagonal(offset))
+    }
+
+    /// The lower triangle of the last two axes, up to diagonal ``k``.
+    #[pyo3(signature = (*, k=0))]
+    fn tril(&self, k: i64) -> PyResult<PyArray> {
+        array(self.tensor().tril(k))
+    }
+
+    /// The upper triangle of the last two axes, from diagonal ``k`` on.
+    #[pyo3(signature = (*, k=0))]
+    fn triu(&self, k: i64) -> PyResult<PyArray> {
+        array(self.tensor().triu(k))
+    }
+
+    /// Rows, columns, … by number.
+    #[pyo3(signature = (indices, /, *, axis=None))]
+    fn take(&self, indices: PyRef<'_, PyArray>, axis: Option<isize>) -> PyResult<PyArray> {
+        let tensor = self.tensor();
+        if axis.is_none() && tensor.rank() != 1 {
+            return Err(raise("ArgumentError", "take: an axis is needed for more than one axis"));
+        }
+        array(tensor.take(&indices.tensor(), axis.unwrap_or(0)))
+    }
+
+    /// ``out[…, i, …] = self[…, indices[…, i, …], …]``.
+    #[pyo3(signature = (indices, /, *, axis=-1))]
+    fn take_along_axis(&self, indices: PyRef<'_, PyArray>, axis: isize) -> PyResult<PyArray> {
+        array(self.tensor().take_along_axis(&indices.tensor(), axis))
+    }
+
+    /// A copy with ``values`` added at ``indices`` along an axis; equal indices add up.
+    #[pyo3(signature = (indices, values, /, *, axis=0))]
+    fn scatter_add(
+        &self,
+        indices: PyRef<'_, PyArray>,
+        values: PyRef<'_, PyArray>,
+        axis: isize,
+    ) -> PyResult<PyArray> {
+        array(self.tensor().scatter_add(&indices.tensor(), &values.tensor(), axis))
+    }
+
+    /// The coordinates of true or non-zero elements, one row each. Evaluates the array.
+    #[pyo3(name = "_nonzero")]
+    fn nonzero(&self, py: Python<'_>) -> PyResult<PyArray> {
+        let tensor = self.evaluated(py)?;
+        crate::run::detached(py, || tensor.nonzero()).map(PyArray::new)
+    }
+
+    /// A copy of the value in memory of its own.
+    fn copy(&self, py: Python<'_>) -> PyResult<PyArray> {
+        let tensor = self.evaluated(py)?;
+        crate::run::detached(py, || tensor.copied()).map(PyArray::new)
+    }
+}
+
+/// Arrays one after the other along an axis.
+#[pyfunction]
+#[pyo3(name = "_concat")]
+pub fn concat(arrays: Vec<PyRef<'_, PyArray>>, axis: isize) -> PyResult<PyArray> {
+    let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
+    array(Tensor::concat(&tensors.iter().collect::<Vec<_>>(), axis))
+}
+
+/// Arrays of one shape along a new axis.
+#[pyfunction]
+#[pyo3(name = "_stack")]
+pub fn stack(arrays: Vec<PyRef<'_, PyArray>>, axis: isize) -> PyResult<PyArray> {
+    let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
+    array(Tensor::stack(&tensors.iter().collect::<Vec<_>>(), axis))
+}

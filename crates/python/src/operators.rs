@@ -1,0 +1,209 @@
+//! Python's operators and comparisons.
+
+use crate::array::{PyArray, array};
+use crate::convert::{Copying, number_of, tensor_of};
+use crate::dtype::python_name;
+use crate::errors::{OrRaise, raise};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use wootz::{Operand, Tensor};
+use wootz_ir::ElementwiseOp;
+
+/// The other side of an operator as a tensor, or `None` where Python should ask that side instead.
+pub fn operand(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyResult<Option<Tensor>> {
+    if let Ok(array) = other.cast::<PyArray>() {
+        return Ok(Some(array.get().tensor()));
+    }
+    if let Some(number) = number_of(other)? {
+        return number.to_tensor(op, like).or_raise().map(Some);
+    }
+    // Arrays and scalars of NumPy, and whatever else has a dtype and memory.
+    if other.hasattr("dtype")? {
+        return tensor_of(other, None, like.device(), Copying::IfNeeded).map(Some);
+    }
+    Ok(None)
+}
+
+fn not_implemented(py: Python<'_>) -> Py<PyAny> {
+    py.NotImplemented()
+}
+
+/// `self op other`, or `other op self`.
+fn binary(
+    py: Python<'_>,
+    op: ElementwiseOp,
+    own: &PyArray,
+    other: &Bound<'_, PyAny>,
+    reversed: bool,
+) -> PyResult<Py<PyAny>> {
+    let a = own.tensor();
+    let Some(b) = operand(op.name(), other, &a)? else { return Ok(not_implemented(py)) };
+    let result =
+        if reversed { Tensor::elementwise(op, &[&b, &a]) } else { Tensor::elementwise(op, &[&a, &b]) };
+    array(result)?.into_py_any(py)
+}
+
+/// `self op= other`: the shape and the dtype stay.
+fn assign(py: Python<'_>, op: ElementwiseOp, own: &PyArray, other: &Bound<'_, PyAny>) -> PyResult<()> {
+    own.update(py, |a| {
+        let Some(b) = operand(op.name(), other, a)? else {
+            let message = format!("{}: {} is no operand", op.name(), other.get_type().name()?);
+            return Err(raise("ConversionError", message));
+        };
+        let result = Tensor::elementwise(op, &[a, &b]).or_raise()?;
+        if result.shape() != a.shape() || result.dtype() != a.dtype() {
+            let (is, was) = (python_name(result.dtype()), python_name(a.dtype()));
+            let message = format!(
+                "{} in place: {was}{} would become {is}{}; write it as an expression",
+                op.name(),
+                a.shape(),
+                result.shape()
+            );
+            let class = if result.dtype() == a.dtype() { "ShapeError" } else { "DTypeError" };
+            return Err(raise(class, message));
+        }
+        Ok(result)
+    })
+}
+
+macro_rules! operators {
+    ($($forward:ident $reverse:ident $in_place:ident $op:ident;)*) => {$(
+        #[pymethods]
+        impl PyArray {
+            fn $forward(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                binary(py, ElementwiseOp::$op, self, other, false)
+            }
+
+            fn $reverse(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+                binary(py, ElementwiseOp::$op, self, other, true)
+            }
+
+            fn $in_place(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+                assign(py, ElementwiseOp::$op, self, other)
+            }
+        }
+    )*};
+}
+operators! {
+    __add__ __radd__ __iadd__ Add;
+    __sub__ __rsub__ __isub__ Sub;
+    __mul__ __rmul__ __imul__ Mul;
+    __truediv__ __rtruediv__ __itruediv__ Div;
+    __floordiv__ __rfloordiv__ __ifloordiv__ FloorDivide;
+    __mod__ __rmod__ __imod__ Remainder;
+    __and__ __rand__ __iand__ BitwiseAnd;
+    __or__ __ror__ __ior__ BitwiseOr;
+    __xor__ __rxor__ __ixor__ BitwiseXor;
+    __lshift__ __rlshift__ __ilshift__ ShiftLeft;
+    __rshift__ __rrshift__ __irshift__ ShiftRight;
+}
+
+fn compare_op(op: CompareOp) -> ElementwiseOp {
+    match op {
+        CompareOp::Eq => ElementwiseOp::Equal,
+        CompareOp::Ne => ElementwiseOp::NotEqual,
+        CompareOp::Lt => ElementwiseOp::Less,
+        CompareOp::Le => ElementwiseOp::LessEqual,
+        CompareOp::Gt => ElementwiseOp::Greater,
+        CompareOp::Ge => ElementwiseOp::GreaterEqual,
+    }
+}
+
+#[pymethods]
+impl PyArray {
+    fn __richcmp__(&self, py: Python<'_>, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+        binary(py, compare_op(op), self, other, false)
+    }
+
+    fn __pow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        modulo: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        if modulo.is_some() {
+            return Err(raise("ArgumentError", "pow takes no modulus"));
+        }
+        binary(py, ElementwiseOp::Pow, self, other, false)
+    }
+
+    fn __rpow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        modulo: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        if modulo.is_some() {
+            return Err(raise("ArgumentError", "pow takes no modulus"));
+        }
+        binary(py, ElementwiseOp::Pow, self, other, true)
+    }
+
+    fn __ipow__(
+        &self,
+        py: Python<'_>,
+        other: &Bound<'_, PyAny>,
+        modulo: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        if modulo.is_some() {
+            return Err(raise("ArgumentError", "pow takes no modulus"));
+        }
+        assign(py, ElementwiseOp::Pow, self, other)
+    }
+
+    fn __matmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let a = self.tensor();
+        let Some(b) = matrix("matmul", other, &a)? else { return Ok(not_implemented(py)) };
+        array(a.matmul(&b))?.into_py_any(py)
+    }
+
+    fn __rmatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let a = self.tensor();
+        let Some(b) = matrix("matmul", other, &a)? else { return Ok(not_implemented(py)) };
+        array(b.matmul(&a))?.into_py_any(py)
+    }
+
+    fn __imatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.update(py, |a| {
+            let Some(b) = matrix("matmul", other, a)? else {
+                return Err(raise("ConversionError", "matmul: the other side is no array"));
+            };
+            let product = a.matmul(&b).or_raise()?;
+            if product.shape() != a.shape() || product.dtype() != a.dtype() {
+                let message =
+                    format!("matmul in place: shape {} would become {}", a.shape(), product.shape());
+                return Err(raise("ShapeError", message));
+            }
+            Ok(product)
+        })
+    }
+
+    fn __neg__(&self) -> PyResult<PyArray> {
+        array(self.tensor().neg())
+    }
+
+    fn __pos__(&self) -> PyResult<PyArray> {
+        let tensor = self.tensor();
+        if tensor.dtype() == wootz::DType::Bool {
+            return Err(raise("DTypeError", "positive: bool is no number"));
+        }
+        Ok(PyArray::new(tensor))
+    }
+
+    fn __abs__(&self) -> PyResult<PyArray> {
+        array(self.tensor().abs())
+    }
+
+    fn __invert__(&self) -> PyResult<PyArray> {
+        array(self.tensor().bitwise_not())
+    }
+}
+
+/// An operand of a matrix product: an array, not a number.
+fn matrix(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyResult<Option<Tensor>> {
+    if number_of(other)?.is_some() {
+        return Err(raise("ConversionError", format!("{op}: a number is no matrix; use *")));
+    }
+    operand(op, other, like)
+}

@@ -1,0 +1,205 @@
+//! Reductions, scans, sorts and row-wise functions.
+
+use crate::array::{PyArray, array};
+use crate::dtype::optional_dtype;
+use crate::errors::OrRaise;
+use crate::movement::axes;
+use pyo3::prelude::*;
+use wootz::{Axis, Tensor};
+
+fn every(tensor: &Tensor) -> Vec<Axis> {
+    (0..tensor.rank() as isize).collect()
+}
+
+/// A tensor and the axes to reduce.
+fn over(own: &PyArray, axis: Option<&Bound<'_, PyAny>>) -> PyResult<(Tensor, Vec<Axis>)> {
+    let tensor = own.tensor();
+    let axes = axes(axis)?.unwrap_or_else(|| every(&tensor));
+    Ok((tensor, axes))
+}
+
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident $method:ident;)*) => {$(
+        #[pymethods]
+        impl PyArray {
+            $(#[$doc])*
+            #[pyo3(signature = (axis=None, keepdims=false))]
+            fn $name(&self, axis: Option<&Bound<'_, PyAny>>, keepdims: bool) -> PyResult<PyArray> {
+                let (tensor, axes) = over(self, axis)?;
+                array(tensor.$method(axes, keepdims))
+            }
+        }
+    )*};
+}
+reductions! {
+    /// The smallest element along axes; NaN if there is one.
+    min min_axes;
+    /// The largest element along axes; NaN if there is one.
+    max max_axes;
+    /// Whether any element along axes is true or non-zero.
+    any any_axes;
+    /// Whether all elements along axes are true or non-zero.
+    all all_axes;
+    /// The mean along axes; NaN over nothing.
+    mean mean_axes;
+    /// ``ln Σ eˣ`` along axes, without overflow.
+    logsumexp logsumexp;
+    /// How many elements along axes are true or non-zero.
+    count_nonzero count_nonzero;
+}
+
+/// Sums and products have a dtype of their own: the one asked for, or wide enough.
+fn widened(tensor: Tensor, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Tensor> {
+    match optional_dtype(dtype)? {
+        Some(dtype) => tensor.cast(dtype).or_raise(),
+        None => Ok(tensor),
+    }
+}
+
+/// Small integers that were asked for come back from the 64 bits they add up in.
+fn narrowed(result: wootz::Result<Tensor>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+    let result = result.or_raise()?;
+    match optional_dtype(dtype)? {
+        Some(dtype) => array(result.cast(dtype)),
+        None => Ok(PyArray::new(result)),
+    }
+}
+
+#[pymethods]
+impl PyArray {
+    /// The sum along axes; small integers and bool add up in 64 bits unless a dtype is named.
+    #[pyo3(signature = (axis=None, dtype=None, keepdims=false))]
+    fn sum(
+        &self,
+        axis: Option<&Bound<'_, PyAny>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<PyArray> {
+        let (tensor, axes) = over(self, axis)?;
+        narrowed(widened(tensor, dtype)?.sum_axes(axes, keepdims), dtype)
+    }
+
+    /// The product along axes; small integers and bool multiply in 64 bits unless a dtype is named.
+    #[pyo3(signature = (axis=None, dtype=None, keepdims=false))]
+    fn prod(
+        &self,
+        axis: Option<&Bound<'_, PyAny>>,
+        dtype: Option<&Bound<'_, PyAny>>,
+        keepdims: bool,
+    ) -> PyResult<PyArray> {
+        let (tensor, axes) = over(self, axis)?;
+        narrowed(widened(tensor, dtype)?.prod_axes(axes, keepdims), dtype)
+    }
+
+    /// The variance along axes, with ``correction`` taken off the count.
+    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false))]
+    fn var(&self, axis: Option<&Bound<'_, PyAny>>, correction: f64, keepdims: bool) -> PyResult<PyArray> {
+        let (tensor, axes) = over(self, axis)?;
+        array(tensor.var_axes(axes, correction, keepdims))
+    }
+
+    /// The standard deviation along axes, with ``correction`` taken off the count.
+    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false))]
+    fn std(&self, axis: Option<&Bound<'_, PyAny>>, correction: f64, keepdims: bool) -> PyResult<PyArray> {
+        let (tensor, axes) = over(self, axis)?;
+        array(tensor.std_axes(axes, correction, keepdims))
+    }
+
+    /// The first position of the smallest element, along an axis or of the flat array.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn argmin(&self, axis: Option<isize>, keepdims: bool) -> PyResult<PyArray> {
+        arg(self.tensor(), axis, keepdims, Tensor::argmin)
+    }
+
+    /// The first position of the largest element, along an axis or of the flat array.
+    #[pyo3(signature = (axis=None, keepdims=false))]
+    fn argmax(&self, axis: Option<isize>, keepdims: bool) -> PyResult<PyArray> {
+        arg(self.tensor(), axis, keepdims, Tensor::argmax)
+    }
+
+    /// The running sum along an axis.
+    #[pyo3(signature = (axis=-1, dtype=None))]
+    fn cumsum(&self, axis: isize, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+        narrowed(widened(self.tensor(), dtype)?.cumsum(axis), dtype)
+    }
+
+    /// The running product along an axis.
+    #[pyo3(signature = (axis=-1, dtype=None))]
+    fn cumprod(&self, axis: isize, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+        narrowed(widened(self.tensor(), dtype)?.cumprod(axis), dtype)
+    }
+
+    /// The elements along an axis in stable order; NaN counts as largest.
+    #[pyo3(signature = (axis=-1, descending=false))]
+    fn sort(&self, axis: isize, descending: bool) -> PyResult<PyArray> {
+        array(self.tensor().sort(axis, descending))
+    }
+
+    /// The positions of what ``sort`` gives.
+    #[pyo3(signature = (axis=-1, descending=false))]
+    fn argsort(&self, axis: isize, descending: bool) -> PyResult<PyArray> {
+        array(self.tensor().argsort(axis, descending))
+    }
+
+    /// The ``k`` largest elements along an axis, largest first, and their positions.
+    #[pyo3(signature = (k, axis=-1))]
+    fn top_k(&self, k: usize, axis: isize) -> PyResult<(PyArray, PyArray)> {
+        let (values, positions) = self.tensor().top_k(k, axis).or_raise()?;
+        Ok((PyArray::new(values), PyArray::new(positions)))
+    }
+
+    /// ``eˣ / Σ eˣ`` along an axis.
+    #[pyo3(signature = (axis=-1))]
+    fn softmax(&self, axis: isize) -> PyResult<PyArray> {
+        array(self.tensor().softmax(axis))
+    }
+
+    /// The logarithm of the softmax along an axis.
+    #[pyo3(signature = (axis=-1))]
+    fn log_softmax(&self, axis: isize) -> PyResult<PyArray> {
+        array(self.tensor().log_softmax(axis))
+    }
+
+    /// ``x / √(mean(x²) + eps) · weight`` along the last axis.
+    #[pyo3(signature = (weight=None, eps=1e-5))]
+    fn rms_norm(&self, weight: Option<PyRef<'_, PyArray>>, eps: f64) -> PyResult<PyArray> {
+        let weight = weight.map(|w| w.tensor());
+        array(self.tensor().rms_norm(weight.as_ref(), eps))
+    }
+
+    /// ``(x − mean) / √(var + eps) · weight + bias`` along the last axis.
+    #[pyo3(signature = (weight=None, bias=None, eps=1e-5))]
+    fn layer_norm(
+        &self,
+        weight: Option<PyRef<'_, PyArray>>,
+        bias: Option<PyRef<'_, PyArray>>,
+        eps: f64,
+    ) -> PyResult<PyArray> {
+        let (weight, bias) = (weight.map(|w| w.tensor()), bias.map(|b| b.tensor()));
+        array(self.tensor().layer_norm(weight.as_ref(), bias.as_ref(), eps))
+    }
+}
+
+fn arg(
+    tensor: Tensor,
+    axis: Option<isize>,
+    keepdims: bool,
+    find: impl Fn(&Tensor, Axis) -> wootz::Result<Tensor>,
+) -> PyResult<PyArray> {
+    let rank = tensor.rank();
+    let (tensor, at) = match axis {
+        Some(axis) => {
+            let at = tensor.shape().axis("argmin/argmax", axis).or_raise()?;
+            (tensor, at as isize)
+        }
+        None => (tensor.flatten().or_raise()?, 0),
+    };
+    let found = find(&tensor, at).or_raise()?;
+    if !keepdims {
+        return Ok(PyArray::new(found));
+    }
+    match axis {
+        Some(_) => array(found.unsqueeze(at)),
+        None => array(found.reshape(vec![1; rank])),
+    }
+}

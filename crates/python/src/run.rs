@@ -1,0 +1,78 @@
+//! Work outside of the interpreter lock: panics become exceptions, and Ctrl-C is heard.
+
+use crate::errors::{OrRaise, from_panic};
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+use wootz::{DeviceKind, Evaluation, Tensor};
+
+/// How often a waiting thread looks for signals.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Work below which releasing the interpreter lock costs more than it gives, in bytes touched and operations done.
+const TINY: f64 = 32_768.0;
+
+/// Work that may take long enough for a person to press Ctrl-C.
+const LONG: f64 = 5e8;
+
+/// Calls `f` without the interpreter lock.
+pub fn detached<T: Send>(py: Python<'_>, f: impl FnOnce() -> wootz::Result<T> + Send) -> PyResult<T> {
+    match py.detach(|| catch_unwind(AssertUnwindSafe(f))) {
+        Ok(result) => result.or_raise(),
+        Err(panic) => Err(from_panic(&*panic)),
+    }
+}
+
+/// Calls `f` on a thread of its own and waits, so that a signal ends the waiting with its exception. The work itself then
+/// runs to its end unseen.
+pub fn interruptible<T: Send + 'static>(
+    py: Python<'_>,
+    f: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = channel();
+    let work = move || {
+        // Nobody listens any more after a signal.
+        let _ = sender.send(catch_unwind(AssertUnwindSafe(f)));
+    };
+    if let Err(error) = std::thread::Builder::new().name("wootz-eval".into()).spawn(work) {
+        return Err(crate::errors::raise("DeviceError", format!("no thread to work on: {error}")));
+    }
+    let receiver = std::sync::Mutex::new(receiver);
+    loop {
+        let look = || receiver.lock().map(|r| r.recv_timeout(POLL)).map_err(|_| ());
+        match py.detach(look) {
+            Ok(Ok(Ok(value))) => return Ok(value),
+            Ok(Ok(Err(panic))) => return Err(from_panic(&*panic)),
+            Ok(Err(RecvTimeoutError::Timeout)) => py.check_signals()?,
+            Ok(Err(RecvTimeoutError::Disconnected)) | Err(_) => {
+                return Err(crate::errors::raise("InternalError", "an evaluation ended without a result"));
+            }
+        }
+    }
+}
+
+/// Computes tensors. Tiny work is done at once; other work without the interpreter lock; long work so that it can be
+/// interrupted.
+pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
+    if tensors.iter().all(|t| t.is_evaluated()) {
+        return Ok(());
+    }
+    let Some(mut evaluation) = Evaluation::of(tensors.iter().copied()).or_raise()? else { return Ok(()) };
+    if evaluation.work().is_none() && tensors[0].device().name() == "cpu" {
+        evaluation = detached(py, move || {
+            evaluation.prepare()?;
+            Ok(evaluation)
+        })?;
+    }
+    let on_host = evaluation.device().is_some_and(|device| device.info().kind == DeviceKind::Cpu);
+    match evaluation.work() {
+        Some(work) if on_host && work < TINY => match catch_unwind(AssertUnwindSafe(|| evaluation.run())) {
+            Ok(result) => result.or_raise(),
+            Err(panic) => Err(from_panic(&*panic)),
+        },
+        Some(work) if on_host && work < LONG => detached(py, || evaluation.run()),
+        // Long work, and devices whose speed and whose compiler's speed are unknown here.
+        _ => interruptible(py, move || evaluation.run())?.or_raise(),
+    }
+}

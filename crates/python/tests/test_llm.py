@@ -1,0 +1,136 @@
+"""Language models: the tiny ones whose logits llama.cpp gave, and everything around generation."""
+
+import pathlib
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import wootz
+from wootz import llm
+
+GOLDEN = pathlib.Path(__file__).parents[2] / "llm" / "tests" / "golden"
+
+
+@pytest.fixture(scope="module")
+def model():
+    return llm.load(GOLDEN / "tiny-llama.model", device="cpu", context=64, cache="float32")
+
+
+def tokens(vocab):
+    """The tokens that the golden logits belong to."""
+    return [(i * i * 7 + 3 * i + 11) % 900 % vocab for i in range(40)]
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3", "rwkv7"])
+def test_logits_are_llama_cpps(family):
+    loaded = llm.load(GOLDEN / f"tiny-{family}.model", device="cpu", context=64, cache="float32")
+    logits = loaded.logits(tokens(loaded.vocab_size), every=True)
+    assert logits.shape == (40, loaded.vocab_size)
+    expected = np.fromfile(GOLDEN / f"tiny-{family}.logits", "<f4").reshape(-1, loaded.vocab_size)
+    spread = np.abs(expected).max()
+    assert np.abs(logits.numpy()[4::5] - expected).max() / spread < 5e-3
+    last = loaded.logits(tokens(loaded.vocab_size))
+    np.testing.assert_allclose(last.numpy(), logits.numpy()[-1], atol=1e-3 * spread)
+
+
+def test_greedy_generation_streams_what_the_logits_say(model):
+    prompt = tokens(model.vocab_size)[:8]
+    stream = model.generate(prompt, max_tokens=6)
+    pieces = list(stream)
+    summary = stream.summary
+    expected = list(prompt)
+    for _ in summary["tokens"]:
+        expected.append(int(model.logits(expected).argmax().item()))
+    assert summary["tokens"] == expected[8:] and summary["finish"] in ("limit", "end")
+    assert "".join(pieces) == summary["text"] == model.tokenizer.decode(summary["tokens"])
+    assert summary["prompt_tokens"] == 8 and model.generate(prompt, max_tokens=6).text() == summary["text"]
+
+
+def test_the_same_seed_draws_the_same_tokens(model):
+    prompt = tokens(model.vocab_size)[:5]
+    options = {"max_tokens": 10, "temperature": 1.5, "top_k": 0, "top_p": 1.0, "min_p": 0.0}
+    drawn = [model.generate(prompt, seed=seed, **options) for seed in (1, 1)]
+    texts = [stream.text() for stream in drawn]
+    assert texts[0] == texts[1]
+    others = {model.generate(prompt, seed=seed, **options).text() for seed in range(5)}
+    assert len(others) > 1
+
+
+def test_a_stream_can_be_left_early(model):
+    prompt = tokens(model.vocab_size)[:4]
+    with model.generate(prompt, max_tokens=50) as stream:
+        next(stream)
+    assert list(stream) == [] and stream.summary is None
+    assert model.generate(prompt, max_tokens=2).text() is not None
+
+
+def test_generations_from_threads_do_not_disturb_each_other(model):
+    prompt = tokens(model.vocab_size)
+    expected = {n: model.generate(prompt[:n], max_tokens=5).text() for n in range(3, 8)}
+    found = {}
+
+    def work(n):
+        found[n] = model.generate(prompt[:n], max_tokens=5).text()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in expected]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert found == expected
+
+
+def test_the_tokenizer(model):
+    tokenizer = model.tokenizer
+    assert len(tokenizer) == model.vocab_size and isinstance(tokenizer.piece(5), bytes)
+    encoded = tokenizer.encode("hello", add_special=False)
+    assert all(0 <= token < len(tokenizer) for token in encoded)
+    assert isinstance(tokenizer.decode(range(3, 9)), str)
+    assert "on cpu" in repr(model) and model.device == "cpu" and model.context == 64
+
+
+def test_what_cannot_be_done_is_said(model, tmp_path):
+    with pytest.raises(OSError):
+        llm.load(tmp_path / "none.gguf")
+    with pytest.raises(OSError, match="no-such-model"):
+        llm.load("no-such-model")
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"not a model")
+    with pytest.raises(ValueError):
+        llm.load(bad)
+    with pytest.raises(ValueError):
+        model.generate([], max_tokens=1)
+    with pytest.raises(ValueError):
+        model.generate([3], temperature=-1.0)
+    with pytest.raises(wootz.ModelError):
+        model.generate([3] * 100).text()
+    with pytest.raises(wootz.ModelError):
+        model.logits([10**6])
+    with pytest.raises(wootz.Error):
+        llm.load(GOLDEN / "tiny-llama.model", context=10**9)
+    with pytest.raises(ValueError, match="q3"):
+        llm.load(GOLDEN / "tiny-llama.model", cache="q3")
+    with pytest.raises(wootz.Error):
+        llm.load("hf:nonsense")
+    if not model._native.has_chat_template:
+        with pytest.raises(wootz.ModelError):
+            model.chat([{"role": "user", "content": "hi"}])
+    with pytest.raises(ValueError):
+        model.chat([{"rolle": "user"}])
+
+
+TEMPLATE = "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[answer]{% endif %}"
+
+
+def test_chat_renders_the_models_template(tmp_path):
+    with_template = tmp_path / "chat.gguf"
+    make = [sys.executable, "-m", "gguf.scripts.gguf_new_metadata", "--chat-template", TEMPLATE]
+    subprocess.run(make + [GOLDEN / "tiny-llama.model", with_template], check=True, capture_output=True, timeout=120)
+    chatty = llm.load(with_template, device="cpu", cache="float32")
+    messages = [{"role": "system", "content": "be short"}, {"role": "user", "content": "hi"}]
+    assert chatty.render(messages) == "[system]be short[user]hi[answer]"
+    assert chatty.render([("user", "hi")], answer=False) == "[user]hi"
+    stream = chatty.chat(messages, max_tokens=3)
+    prompt = chatty.tokenizer.encode("[system]be short[user]hi[answer]", add_special=False, parse_special=True)
+    assert isinstance(stream.text(), str) and stream.summary["prompt_tokens"] == len(prompt)
