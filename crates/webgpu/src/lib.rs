@@ -23,6 +23,7 @@ mod validation;
 
 pub use backend::WebGpuBackend;
 pub use device::Options;
+pub use raw::{Batch, Buffer, Device, Kernel};
 
 /// The name that the device is chosen by.
 pub(crate) const NAME: &str = "webgpu";
