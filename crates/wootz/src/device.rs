@@ -73,10 +73,11 @@ impl Device {
 
     /// Kinds of devices that this machine lacks, with the reason.
     pub fn missing() -> Vec<(&'static str, String)> {
-        let mut list = Vec::new();
         #[cfg(feature = "webgpu")]
-        list.extend(WEBGPU.as_ref().err().map(|reason| ("webgpu", reason.to_string())));
-        list
+        let webgpu = WEBGPU.as_ref().err().map(|reason| ("webgpu", reason.to_string()));
+        #[cfg(not(feature = "webgpu"))]
+        let webgpu = None;
+        webgpu.into_iter().collect()
     }
 
     /// The best device for each plan, of all that passed their checks. Devices imitated in software are for testing and take no

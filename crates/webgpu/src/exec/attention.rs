@@ -1,8 +1,33 @@
 //! Scaled-dot-product attention.
 
 use super::WG;
+use super::reduce::temp_access;
 use crate::codegen::{Code, Dispatch, Task};
+use wootz_ir::ScalarType;
 use wootz_ir::op::AttentionSpec;
+use wootz_plan::Step;
+
+/// Keys of one part where they are split between workgroups.
+const PART: usize = 128;
+/// Workgroups that keep a device busy.
+const BUSY: usize = 64;
+
+/// How many parts the keys are split into; 1 where there are queries enough, or few keys.
+fn parts(step: &Step) -> usize {
+    let shape = &step.input_shapes[0];
+    let (rows, keys) = (shape[0] * shape[1] * shape[2], step.input_shapes[1][2]);
+    if rows < BUSY && keys >= 2 * PART { keys.div_ceil(PART) } else { 1 }
+}
+
+/// Values that the parts of all queries come to.
+fn part_values(step: &Step) -> usize {
+    let shape = &step.input_shapes[0];
+    shape[0] * shape[1] * shape[2] * parts(step) * (step.input_shapes[2][3] + 2)
+}
+
+pub fn temp_bytes(step: &Step) -> usize {
+    if parts(step) > 1 { part_values(step) * 4 } else { 0 }
+}
 
 pub fn lower(task: &Task<'_>, spec: &AttentionSpec) -> Vec<Dispatch> {
     let step = task.step;
@@ -13,7 +38,42 @@ pub fn lower(task: &Task<'_>, spec: &AttentionSpec) -> Vec<Dispatch> {
     if batch * heads * queries * columns == 0 {
         return vec![];
     }
-    let mut code = Code::new(task, None);
+    let rows = batch * heads * queries;
+    let start = || {
+        let mut code = Code::new(task, None);
+        let t = operands(&mut code, spec);
+        code.arg("keys", keys);
+        visible(&mut code, spec, step.inputs.len() - 1);
+        code.constant("WG", WG);
+        code.arg_f32("scale", spec.scale.get());
+        code.arg("queries", queries);
+        code.arg("heads", heads);
+        code.arg("sharing", heads / groups.max(1));
+        code.arg("depth", depth);
+        code.arg("columns", columns);
+        (code, t)
+    };
+    let parts = parts(step);
+    if parts == 1 {
+        let (mut code, t) = start();
+        code.finish(t);
+        return vec![code.dispatch("attention_rows", rows)];
+    }
+    let (mut first, t) = start();
+    first.arg("parts", parts);
+    first.arg("part", PART);
+    temp_access(&mut first, ScalarType::F32, part_values(step));
+    let mut second = Code::new(task, None);
+    second.constant("WG", WG);
+    second.arg("parts", parts);
+    second.arg("columns", columns);
+    temp_access(&mut second, ScalarType::F32, part_values(step));
+    second.finish(t);
+    vec![first.dispatch("attention_parts", rows * parts), second.dispatch("attention_joined", rows)]
+}
+
+/// How q, k, v and the mask are read, and what becomes of a score.
+fn operands(code: &mut Code<'_>, spec: &AttentionSpec) -> ScalarType {
     let t = code.plain_input(0);
     code.plain_input(1);
     code.plain_input(2);
@@ -32,17 +92,7 @@ pub fn lower(task: &Task<'_>, spec: &AttentionSpec) -> Vec<Dispatch> {
         None => "score",
     };
     code.push(&format!("fn capped(score: f32) -> f32 {{\n    return {capped};\n}}\n"));
-    code.arg("keys", keys);
-    visible(&mut code, spec, step.inputs.len() - 1);
-    code.finish(t);
-    code.constant("WG", WG);
-    code.arg_f32("scale", spec.scale.get());
-    code.arg("queries", queries);
-    code.arg("heads", heads);
-    code.arg("sharing", heads / groups.max(1));
-    code.arg("depth", depth);
-    code.arg("columns", columns);
-    vec![code.dispatch("attention_rows", batch * heads * queries)]
+    t
 }
 
 /// `visible(t)`: the first key that query `t` sees, and the one after the last.

@@ -101,6 +101,7 @@ pub(crate) fn temp_bytes(step: &Step) -> usize {
     match &step.kernel {
         Kernel::Reduce { inner, .. } => reduce::temp_bytes(step, *inner),
         Kernel::Sort { .. } | Kernel::ArgSort { .. } => sort::temp_bytes(step),
+        Kernel::Attention(_) => attention::temp_bytes(step),
         Kernel::Map
         | Kernel::ArgReduce(_)
         | Kernel::Scan(_)
@@ -109,7 +110,6 @@ pub(crate) fn temp_bytes(step: &Step) -> usize {
         | Kernel::LayerNorm { .. }
         | Kernel::Rope(_)
         | Kernel::Matmul { .. }
-        | Kernel::Attention(_)
         | Kernel::Gather { .. }
         | Kernel::Scatter { .. }
         | Kernel::WriteAt { .. }

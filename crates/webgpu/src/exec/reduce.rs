@@ -117,7 +117,7 @@ fn identity(op: ReduceOp, t: ScalarType) -> Number {
 }
 
 /// `put_part` and `get_part`: values of the type in working memory.
-fn temp_access(code: &mut Code<'_>, t: ScalarType, count: usize) {
+pub fn temp_access(code: &mut Code<'_>, t: ScalarType, count: usize) {
     let k = code.open(Bound::Temp(0), count * 4 * words_of(t), Access::Write);
     let (put, get) = match t {
         ScalarType::I64 | ScalarType::U64 => (
