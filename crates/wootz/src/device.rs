@@ -19,6 +19,7 @@ struct Inner {
     kind: Kind,
 }
 
+#[allow(clippy::large_enum_variant, reason = "a process has a handful of devices, each behind an Arc")]
 enum Kind {
     /// A device that runs plans itself.
     Concrete { backend: Arc<dyn Backend>, cache: PlanCache, standing: Standing },
