@@ -41,7 +41,8 @@ fn raw_buffers() {
         &[
             "sum: [6.0, 8.0, 10.0, 12.0]",
             "product: [19.0, 22.0, 43.0, 50.0]",
-            "threadgroups of 32",
+            "simdgroups of 32",
+            "one command buffer ran: true",
             "device: ",
         ],
     );

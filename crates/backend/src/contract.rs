@@ -142,6 +142,11 @@ pub trait Backend: Send + Sync {
     /// How memory is used.
     fn memory(&self) -> MemoryStats;
 
+    /// Seconds that the last run took on the device itself, where the device measures that.
+    fn last_run_seconds(&self) -> Option<f64> {
+        None
+    }
+
     /// Gives cached memory back to the system.
     fn trim(&self);
 }

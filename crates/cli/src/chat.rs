@@ -62,11 +62,22 @@ pub fn run(args: &Args) -> Outcome {
             "" => {}
             "/quit" | "/exit" => break,
             "/help" => anstream::println!("{}\n", paint(DIM, HELP)),
-            "/clear" => chat.clear()?,
+            "/clear" => {
+                chat.clear()?;
+                anstream::println!("{}\n", paint(DIM, "(forgotten)"));
+            }
+            text if is_command(text) => {
+                anstream::println!("{}\n", paint(DIM, format!("{text} is no command; /help lists them")));
+            }
             text => chat.answer(text)?,
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a message looks like a command: one word after a slash. Paths and fractions are not.
+fn is_command(text: &str) -> bool {
+    text.strip_prefix('/').is_some_and(|word| !word.is_empty() && word.chars().all(char::is_alphanumeric))
 }
 
 /// The next message, of one line or several; nothing at the end of input.
@@ -175,8 +186,20 @@ impl Chat<'_> {
             Finish::Limit => format!(" (cut at {} tokens; -n gives more)", self.args.limit),
             Finish::Context => " (the context is full; /clear makes room)".into(),
         };
-        anstream::println!("{}\n", paint(DIM, note));
+        let note = if note.is_empty() { note } else { paint(DIM, note) };
+        anstream::println!("{note}\n");
         self.messages.push(Message::new("assistant", generated.text));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_command;
+
+    #[test]
+    fn commands_are_words_after_a_slash() {
+        assert!(is_command("/help") && is_command("/nonsense"));
+        assert!(!is_command("/usr/bin") && !is_command("1/2") && !is_command("/") && !is_command("/help me"));
     }
 }

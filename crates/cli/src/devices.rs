@@ -39,7 +39,11 @@ pub fn run(args: &Args) -> Outcome {
                 device
             })
             .collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "devices": list }))?);
+        let missing: Vec<_> = Device::missing()
+            .into_iter()
+            .map(|(name, reason)| json!({ "name": name, "reason": reason }))
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&json!({ "devices": list, "missing": missing }))?);
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::default();
@@ -57,6 +61,10 @@ pub fn run(args: &Args) -> Outcome {
             facts.join(", "),
         ];
         table.row(Style::new(), cells);
+    }
+    for (name, reason) in Device::missing() {
+        let cells = [" ".into(), name.to_string(), "missing".into(), "-".into(), reason, String::new()];
+        table.row(output::DIM, cells);
     }
     table.print();
     anstream::println!(

@@ -1,99 +1,201 @@
 //! One op over values: the commonest thing that small programs evaluate, recognised without walking a graph.
 
 use crate::dtype::{DType, Number};
-use crate::graph::{Leaf, Node, NodeRef, State};
+use crate::graph::{Leaf, Node, NodeRef, Payload, State};
 use crate::layout::{Layout, View};
 use crate::op::Op;
 use crate::shape::Shape;
+use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What a plan for one op over values depends on. Equal keys have equal [graphs](crate::graph::Graph).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FlatKey {
+/// What is known about nodes that are one op over values, by all that a plan for them depends on: nodes with one entry have
+/// equal [graphs](crate::graph::Graph).
+pub struct FlatMap<V> {
+    entries: FxHashMap<u64, SmallVec<[(Key, V); 1]>>,
+}
+
+/// What was found for a node, and its values in the order in which a trace has them.
+pub struct Found<V> {
+    /// What was inserted for nodes like this one.
+    pub value: V,
+    /// The values of its leaves.
+    pub leaves: SmallVec<[Payload; 3]>,
+    /// The values of its constants: one at most.
+    pub constants: SmallVec<[Number; 1]>,
+}
+
+struct Key {
     op: Op,
     shape: Shape,
     dtype: DType,
-    operands: SmallVec<[FlatOperand; 3]>,
+    operands: SmallVec<[Operand; 3]>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum FlatOperand {
+#[derive(PartialEq)]
+enum Operand {
     /// A value in memory.
     Leaf { layout: Layout, donated: bool, dtype: DType },
     /// The same node as an earlier operand.
-    Same(u8),
+    Same(usize),
     /// A scalar constant.
     Constant(DType),
     /// A scalar constant, repeated to the shape of the result.
     Spread(DType),
 }
 
-/// A node whose operands all have values, and those values in the order in which a trace has them.
-pub struct Flat {
-    /// What its plan depends on.
-    pub key: FlatKey,
-    /// The values of its leaves.
-    pub leaves: Vec<Leaf>,
-    /// The value of its constant.
-    pub constants: Vec<Number>,
+/// An operand as it is looked at.
+enum Seen<'a> {
+    Leaf(&'a Leaf, DType),
+    Same(usize),
+    Constant(Number, DType),
+    Spread(Number, DType),
 }
 
-impl Flat {
-    /// The node as one op over values, if it is that, with at most one constant.
-    pub fn of(node: &NodeRef) -> Option<Flat> {
-        let state = node.state.lock();
-        let State::Lazy(op, operands) = &*state else { return None };
-        if operands.is_empty() || operands.len() > 3 {
-            return None;
+impl Seen<'_> {
+    fn hash(&self, hasher: &mut FxHasher) {
+        match self {
+            Seen::Leaf(leaf, dtype) => (0u8, &leaf.layout, leaf.donated, dtype).hash(hasher),
+            Seen::Same(earlier) => (1u8, earlier).hash(hasher),
+            Seen::Constant(_, dtype) => (2u8, dtype).hash(hasher),
+            Seen::Spread(_, dtype) => (3u8, dtype).hash(hasher),
         }
-        let mut leaves = Vec::with_capacity(operands.len());
-        let mut constants = Vec::new();
-        let mut described = SmallVec::new();
-        for (i, operand) in operands.iter().enumerate() {
-            if let Some(earlier) = operands[..i].iter().position(|e| Arc::ptr_eq(e, operand)) {
-                described.push(FlatOperand::Same(earlier as u8));
+    }
+
+    fn is(&self, known: &Operand) -> bool {
+        match (self, known) {
+            (Seen::Leaf(leaf, own), Operand::Leaf { layout, donated, dtype }) => {
+                own == dtype && leaf.donated == *donated && leaf.layout == *layout
+            }
+            (Seen::Same(a), Operand::Same(b)) => a == b,
+            (Seen::Constant(_, a), Operand::Constant(b)) | (Seen::Spread(_, a), Operand::Spread(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    fn to_operand(&self) -> Operand {
+        match self {
+            Seen::Leaf(leaf, dtype) => {
+                Operand::Leaf { layout: leaf.layout.clone(), donated: leaf.donated, dtype: *dtype }
+            }
+            Seen::Same(earlier) => Operand::Same(*earlier),
+            Seen::Constant(_, dtype) => Operand::Constant(*dtype),
+            Seen::Spread(_, dtype) => Operand::Spread(*dtype),
+        }
+    }
+}
+
+/// Shows the operands of a node one by one; `None` as soon as one has no value or `see` refuses it. A trace makes equal
+/// constants one, so with two of them the structure would depend on their values: they are refused too.
+fn walk(node: &Node, operands: &[NodeRef], mut see: impl FnMut(usize, Seen<'_>) -> Option<()>) -> Option<()> {
+    let mut constants = 0;
+    for (i, operand) in operands.iter().enumerate() {
+        if let Some(earlier) = operands[..i].iter().position(|e| Arc::ptr_eq(e, operand)) {
+            see(i, Seen::Same(earlier))?;
+            continue;
+        }
+        let dtype = operand.dtype();
+        match &*operand.state.lock() {
+            State::Ready(leaf) => {
+                see(i, Seen::Leaf(leaf, dtype))?;
                 continue;
             }
-            let spread = match &*operand.state.lock() {
-                State::Ready(leaf) => {
-                    let layout = leaf.layout.clone();
-                    described.push(FlatOperand::Leaf {
-                        layout,
-                        donated: leaf.donated,
-                        dtype: operand.dtype(),
-                    });
-                    leaves.push(leaf.clone());
-                    continue;
-                }
-                State::Constant(value) => {
-                    described.push(FlatOperand::Constant(operand.dtype()));
-                    constants.push(*value);
-                    continue;
-                }
-                State::Lazy(Op::View(View::Expand(_)), inner) => inner[0].clone(),
-                State::Lazy(..) => return None,
-            };
-            constants.push(constant(&spread)?);
-            if operand.shape() != node.shape() {
-                return None;
+            State::Constant(value) => see(i, Seen::Constant(*value, dtype))?,
+            State::Lazy(Op::View(View::Expand(_)), inner) if operand.shape() == node.shape() => {
+                see(i, Seen::Spread(constant(&inner[0])?, dtype))?;
             }
-            described.push(FlatOperand::Spread(operand.dtype()));
+            State::Lazy(..) => return None,
         }
-        // A trace makes equal constants one: with two of them the structure would depend on their values.
-        if constants.len() > 1 {
+        constants += 1;
+        if constants > 1 {
             return None;
         }
-        let key =
-            FlatKey { op: op.clone(), shape: node.shape().clone(), dtype: node.dtype(), operands: described };
-        Some(Flat { key, leaves, constants })
     }
+    Some(())
 }
 
 fn constant(node: &Node) -> Option<Number> {
     match &*node.state.lock() {
         State::Constant(value) => Some(*value),
         State::Ready(_) | State::Lazy(..) => None,
+    }
+}
+
+/// The key under which a node is found, if it is one op over values.
+fn hash(node: &Node, op: &Op, operands: &[NodeRef]) -> Option<u64> {
+    if operands.is_empty() || operands.len() > 3 {
+        return None;
+    }
+    let mut hasher = FxHasher::default();
+    (op, node.shape(), node.dtype()).hash(&mut hasher);
+    walk(node, operands, |_, seen| {
+        seen.hash(&mut hasher);
+        Some(())
+    })?;
+    Some(hasher.finish())
+}
+
+impl<V> Default for FlatMap<V> {
+    fn default() -> FlatMap<V> {
+        FlatMap { entries: FxHashMap::default() }
+    }
+}
+
+impl<V: Clone> FlatMap<V> {
+    /// What was inserted for nodes like this one.
+    pub fn find(&self, node: &Node) -> Option<Found<V>> {
+        let state = node.state.lock();
+        let State::Lazy(op, operands) = &*state else { return None };
+        let entries = self.entries.get(&hash(node, op, operands)?)?;
+        entries.iter().find_map(|(key, value)| {
+            if key.op != *op || key.dtype != node.dtype() || key.shape != *node.shape() {
+                return None;
+            }
+            let mut found =
+                Found { value: value.clone(), leaves: SmallVec::new(), constants: SmallVec::new() };
+            walk(node, operands, |i, seen| {
+                match &seen {
+                    Seen::Leaf(leaf, _) => found.leaves.push(leaf.payload.clone()),
+                    Seen::Constant(value, _) | Seen::Spread(value, _) => found.constants.push(*value),
+                    Seen::Same(_) => {}
+                }
+                key.operands.get(i).is_some_and(|known| seen.is(known)).then_some(())
+            })?;
+            Some(found)
+        })
+    }
+
+    /// Remembers something for nodes like this one, if it is one op over values.
+    pub fn insert(&mut self, node: &Node, value: V) {
+        let state = node.state.lock();
+        let State::Lazy(op, operands) = &*state else { return };
+        let Some(place) = hash(node, op, operands) else { return };
+        let mut described = SmallVec::new();
+        let complete = walk(node, operands, |_, seen| {
+            described.push(seen.to_operand());
+            Some(())
+        });
+        if complete.is_some() {
+            let (shape, dtype) = (node.shape().clone(), node.dtype());
+            let key = Key { op: op.clone(), shape, dtype, operands: described };
+            self.entries.entry(place).or_default().push((key, value));
+        }
+    }
+
+    /// How many different places there are entries at.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing was inserted.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.entries.clear();
     }
 }
 
@@ -130,13 +232,19 @@ mod tests {
             build::elementwise(ElementwiseOp::Neg, &[&x]).unwrap(),
         ];
         for a in &nodes {
-            let flat = Flat::of(a).expect("one op over values");
+            let mut known = FlatMap::default();
+            known.insert(a, ());
             let trace = Trace::of(std::slice::from_ref(a));
-            assert_eq!(flat.leaves.len(), trace.leaves.len());
-            assert_eq!(flat.constants, trace.constants);
             for b in &nodes {
-                let same = Trace::of(std::slice::from_ref(b)).graph == trace.graph;
-                assert_eq!(Flat::of(b).unwrap().key == flat.key, same);
+                let other = Trace::of(std::slice::from_ref(b));
+                let found = known.find(b);
+                assert_eq!(found.is_some(), other.graph == trace.graph);
+                if let Some(found) = found {
+                    assert_eq!(found.leaves.len(), other.leaves.len());
+                    let same = |(a, b): (&Payload, &Leaf)| Arc::ptr_eq(a, &b.payload);
+                    assert!(found.leaves.iter().zip(&other.leaves).all(same));
+                    assert_eq!(found.constants.to_vec(), other.constants);
+                }
             }
         }
     }
@@ -144,8 +252,10 @@ mod tests {
     #[test]
     fn deeper_graphs_are_not_flat() {
         let (x, y) = (leaf(4, DType::F32), leaf(4, DType::F32));
-        assert!(Flat::of(&add(&add(&x, &y), &y)).is_none());
-        assert!(Flat::of(&add(&x, &leaf(4, DType::I32))).is_none(), "a cast stands between");
-        assert!(Flat::of(&x).is_none());
+        let mut known = FlatMap::default();
+        for node in [&add(&add(&x, &y), &y), &add(&x, &leaf(4, DType::I32)), &x] {
+            known.insert(node, ());
+            assert!(known.is_empty() && known.find(node).is_none());
+        }
     }
 }

@@ -81,6 +81,11 @@ impl Node {
         }
     }
 
+    /// Whether the node has a value in memory.
+    pub fn has_value(&self) -> bool {
+        matches!(*self.state.lock(), State::Ready(_))
+    }
+
     /// Gives the node its value; from now on it is a leaf, and what it was computed from is released.
     pub fn fulfil(&self, leaf: Leaf) {
         let old = std::mem::replace(&mut *self.state.lock(), State::Ready(leaf));
@@ -92,9 +97,10 @@ impl Node {
 
 /// Drops operands without recursion, so that a chain of a million nodes needs no deep stack.
 fn release(operands: Operands) {
-    let mut pending: Vec<NodeRef> = operands.into_vec();
+    let mut pending = operands;
     while let Some(node) = pending.pop() {
-        if let Ok(mut node) = Arc::try_unwrap(node)
+        // Somebody else's nodes stay, which is the common end: it needs no memory.
+        if let Some(mut node) = Arc::into_inner(node)
             && let State::Lazy(_, operands) = node.state.get_mut()
         {
             pending.extend(operands.drain(..));

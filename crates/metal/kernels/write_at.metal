@@ -12,7 +12,6 @@ kernel void write_at(STEP_BINDINGS, uint thread_index [[thread_position_in_grid]
     if (start < 0 || start + long(args.dims[4 + args.dims[2]]) > long(args.dims[3])) {
         if (thread_index == 0) {
             raise(FAULTS, INDEX_OUT_OF_RANGE);
-            to[0] = to[0];
         }
         return;
     }

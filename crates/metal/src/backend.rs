@@ -327,6 +327,11 @@ impl Backend for MetalBackend {
         }
     }
 
+    fn last_run_seconds(&self) -> Option<f64> {
+        let finished = self.ready().ok()?.last.lock();
+        (finished.command_buffers > 0).then_some(finished.seconds)
+    }
+
     fn trim(&self) {
         if let Some(Ok(ready)) = self.ready.get() {
             ready.pool.trim();

@@ -6,7 +6,7 @@
 
 use crate::backend::Ready;
 use crate::codegen::{Args, Binding, StepCode, step_code};
-use crate::driver::{Argument, Batch, Command, Dispatch, Finished, Pipeline, Running};
+use crate::driver::{Argument, Batch, Command, Dispatch, DriverError, Facts, Finished, Pipeline, Running};
 use crate::exec::{self, Launch};
 use crate::memory::{MetalMemory, memory};
 use crate::pipelines::Recipe;
@@ -29,6 +29,8 @@ pub(crate) struct MetalExecutable {
     written: Vec<usize>,
     /// Where a new command buffer starts: launches whose forerunners fill the time budget.
     cuts: Vec<usize>,
+    /// For each launch its kernel's name and its step, to tell what failed.
+    kernels: Arc<Vec<(String, usize)>>,
 }
 
 /// Estimated seconds after which a run goes on in another command buffer: systems stop those that take many seconds.
@@ -107,7 +109,8 @@ impl MetalExecutable {
         });
         let written = written.collect();
         let cuts = cuts(&plan, &launches);
-        Ok(MetalExecutable { launches, scratch, faults, written, cuts, plan })
+        let kernels = recipes.into_iter().zip(&launches).map(|(recipe, l)| (recipe.kernel, l.step)).collect();
+        Ok(MetalExecutable { launches, scratch, faults, written, cuts, kernels: Arc::new(kernels), plan })
     }
 
     /// Starts a run.
@@ -138,24 +141,21 @@ impl MetalExecutable {
             fault: fault.as_ref(),
         };
         let running = self.encode(ready, &places, run.params)?;
-        let step_facts: Arc<Plan> = self.plan.clone();
+        let (step_facts, kernels) = (self.plan.clone(), self.kernels.clone());
         let ready = ready.clone();
         Ok(Fence::pending(results, move || {
-            let mut all = Finished::default();
-            for part in running {
-                let finished = part.wait().map_err(|e| ready.error(e.to_string()))?;
-                all.seconds += finished.seconds;
-                all.profiles.extend(finished.profiles);
-                all.command_buffers += finished.command_buffers;
-            }
-            ready.note(all);
+            let outcome = wait_for_all(&ready, running).map_err(|e| {
+                ready.error(format!("{e}{}", failed_step(&step_facts, &kernels, &e.to_string())))
+            });
+            // A fault in the data is the better explanation where both are there: a kernel that finds one may leave its result unwritten,
+            // which a checking device reports.
             match fault.as_ref().and_then(memory).and_then(MetalMemory::start) {
                 // SAFETY: the run has ended; the word is four bytes of memory that the host sees.
                 Some(word) => match unsafe { word.cast::<u32>().read() } {
-                    u32::MAX => Ok(()),
+                    u32::MAX => outcome,
                     code => Err(describe(&step_facts, code, &ready.name)),
                 },
-                None => Ok(()),
+                None => outcome,
             }
         }))
     }
@@ -249,6 +249,33 @@ impl MetalExecutable {
     }
 }
 
+/// Waits for every command buffer of a run, also where an earlier one failed, and notes what they tell.
+fn wait_for_all(ready: &Ready, running: Vec<Box<dyn Running>>) -> std::result::Result<(), DriverError> {
+    let mut all = Finished::default();
+    let mut outcome = Ok(());
+    for part in running {
+        match part.wait() {
+            Ok(finished) => {
+                all.seconds += finished.seconds;
+                all.profiles.extend(finished.profiles);
+                all.command_buffers += finished.command_buffers;
+            }
+            Err(e) => outcome = outcome.and(Err(e)),
+        }
+    }
+    ready.note(all);
+    outcome
+}
+
+/// The op, shape and dtype of the step whose kernel a driver's message names.
+fn failed_step(plan: &Plan, kernels: &[(String, usize)], message: &str) -> String {
+    let named = kernels.iter().find(|(name, _)| message.contains(&format!("`{name}`")));
+    named.map_or_else(String::new, |(_, step)| {
+        let step = &plan.steps[*step];
+        format!(" (in {}, shape {}, {})", step.label, step.shape, step.dtype)
+    })
+}
+
 /// Launches at which a new command buffer starts, by the estimated time of those before.
 fn cuts(plan: &Plan, launches: &[Compiled]) -> Vec<usize> {
     let mut cuts = Vec::new();
@@ -303,6 +330,19 @@ fn recipe(step: &Step, launch: &Launch, code: &StepCode) -> Recipe {
     };
     let label = format!("{kernel} ({}, {}, {})", step.label, step.shape, step.dtype);
     Recipe { source: text, kernel, constants: launch.constants.clone(), label }
+}
+
+/// The generated code around each launch of a plan, for people: a title, and the text between prelude and family.
+pub fn generated_code(plan: &Plan, facts: &Facts) -> Result<Vec<(String, String)>> {
+    let mut list = Vec::new();
+    for (index, step) in plan.steps.iter().enumerate() {
+        for launch in exec::launches(plan, step, facts)?.list {
+            let defines: Vec<String> = launch.defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            let title = format!("{} {} {}", launch.kernel, step.label, defines.join(" "));
+            list.push((title.trim_end().to_string(), code_of(plan, index, &launch).text));
+        }
+    }
+    Ok(list)
 }
 
 /// Where the buffers of a run are.

@@ -23,5 +23,6 @@ pub use backend::MetalBackend;
 pub use compute::{Argument, Batch, Buffer, Contents, Device, Kernel, Pending, Timing};
 pub use driver::soft::SoftOptions;
 pub use driver::{Constant, ConstantKey, Facts, Grid, Storage};
+pub use executable::generated_code;
 pub use softmetal::Family;
 pub use wootz_backend::MemoryStats;

@@ -78,6 +78,11 @@ impl PyDevice {
         Ok(self.0.backend().refuses(crate::dtype::dtype_of(dtype)?))
     }
 
+    /// Seconds that the last evaluation took on the device itself, where the device measures that.
+    fn last_run_seconds(&self) -> Option<f64> {
+        self.0.backend().last_run_seconds()
+    }
+
     /// Gives cached memory and plans back.
     fn trim(&self) {
         self.0.trim();

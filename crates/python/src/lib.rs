@@ -53,7 +53,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     functions! {
         array::eval, array::explain, array::_from_bytes,
-        device::devices, device::default_device,
+        run::_panic, device::devices, device::default_device,
         dlpack::from_dlpack,
         movement::concat, movement::stack,
         linear::attention, linear::einsum, linear::_custom,

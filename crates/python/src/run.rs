@@ -76,3 +76,12 @@ pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
         _ => interruptible(py, move || evaluation.run())?.or_raise(),
     }
 }
+
+/// Panics where evaluations run. Tests call it, to see that a bug of ours is an exception and not the end of the process.
+#[pyfunction]
+pub fn _panic(py: Python<'_>, message: String, interruptibly: bool) -> PyResult<()> {
+    if interruptibly {
+        return interruptible(py, move || panic!("{message}"));
+    }
+    detached(py, move || panic!("{message}"))
+}

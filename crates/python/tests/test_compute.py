@@ -81,6 +81,8 @@ def test_execution_with_timing_and_results(backend):
     a, b = (np.random.default_rng(seed).normal(size=1000).astype(np.float32) for seed in (1, 2))
     result = backend.execute_kernel(distance, (1,), (1,), backend.copy_to_device(a), backend.copy_to_device(b))
     assert result.success and result.error is None and result.execution_time_ms > 0
+    assert result.clock == ("host" if backend.device.last_run_seconds() is None else "device")
+    assert backend.backend_type.value != "metal" or result.clock == "device"
     np.testing.assert_allclose(backend.copy_to_host(result.results[0]), np.hypot(a, b), rtol=1e-5)
     np.testing.assert_allclose(backend.copy_to_host(result.results[1]), a - b, rtol=1e-6, atol=1e-7)
 

@@ -24,9 +24,13 @@ def test_basic_indices(data):
 
 @st.composite
 def mixed_keys(draw, shape):
-    """Integers, slices, index arrays and masks, one for each of some leading axes."""
-    key, arrays_shape = [], draw(st.sampled_from([(), (3,), (2, 1), (2, 3)]))
-    for extent in shape[: draw(st.integers(1, len(shape)))]:
+    """Integers, slices, index arrays and lists for some leading and, after an ellipsis, some trailing axes."""
+    arrays_shape = draw(st.sampled_from([(), (3,), (2, 1), (2, 3)]))
+    count = draw(st.integers(1, len(shape)))
+    lead = draw(st.integers(0, count)) if draw(st.booleans()) else count
+    extents = shape[:lead] + shape[len(shape) - (count - lead) :]
+    key = []
+    for extent in extents:
         kind = draw(st.sampled_from(["int", "slice", "array", "array", "list"]))
         position = st.integers(-extent, extent - 1)
         if kind == "int":
@@ -37,10 +41,10 @@ def mixed_keys(draw, shape):
             key.append(draw(hnp.arrays(np.int64, arrays_shape, elements=position)))
         else:
             key.append(draw(st.lists(position, min_size=1, max_size=1)))
+    if lead < count or draw(st.booleans()):
+        key.insert(lead, ...)
     if draw(st.booleans()):
         key.insert(draw(st.integers(0, len(key))), None)
-    if draw(st.booleans()):
-        key.insert(draw(st.integers(0, len(key))), ...)
     return tuple(key)
 
 
@@ -89,11 +93,11 @@ def test_masks(data):
     expected[mask] = 5
     array[wootz.asarray(mask)] = 5
     check(array, expected)
-    values = np.arange(mask.sum() * int(np.prod(shape[lead:]))).reshape((-1,) + shape[lead:]) if mask.sum() else None
-    if values is not None:
-        expected[mask] = values
-        array[mask] = values
-        check(array, expected)
+    chosen = (int(mask.sum()),) + shape[lead:]
+    values = np.arange(np.prod(chosen, dtype=int)).reshape(chosen)
+    expected[mask] = values
+    array[mask] = values
+    check(array, expected)
 
 
 def test_masks_mix_with_other_indices():

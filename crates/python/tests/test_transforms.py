@@ -42,6 +42,16 @@ def test_a_compiled_function_sees_new_values_each_time():
     assert shifted(wootz.ones(2)).tolist() == [2.0, 3.0]
 
 
+def test_a_compiled_function_follows_its_arguments_to_other_devices():
+    other = [device for device in wootz.devices() if device != wootz.default_device()]
+    if not other:
+        pytest.skip("there is one device")
+    double = wootz.compile(lambda x: x * 2)
+    for device in [wootz.default_device(), other[0], wootz.default_device()]:
+        result = double(wootz.asarray([1.0, 2.0], device=device))
+        assert result.tolist() == [2.0, 4.0] and result.device == device
+
+
 def test_exceptions_of_traced_functions_come_out_as_they_are():
     class Mine(Exception):
         pass
@@ -173,9 +183,12 @@ except KeyboardInterrupt:
     assert done.stdout.startswith("interrupted") and "[2.0, 2.0, 2.0]" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_panic_becomes_an_exception():
-    error = wootz.errors.InternalError("x")
-    assert isinstance(error, wootz.Error) and isinstance(error, RuntimeError)
+@pytest.mark.parametrize("interruptibly", [False, True])
+def test_a_panic_is_an_exception_and_the_process_lives_on(interruptibly, capfd):
+    with pytest.raises(wootz.InternalError, match="on purpose") as caught:
+        wootz._native._panic("on purpose", interruptibly)
+    assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, wootz.Error)
+    assert (wootz.ones(2) + 1).tolist() == [2.0, 2.0]
 
 
 def test_devices():

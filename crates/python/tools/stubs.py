@@ -32,7 +32,7 @@ PARAMETERS = {
 RETURNS = {
     "eval": "Array", "explain": "str", "item": "bool | int | float", "tolist": "Any", "tobytes": "bytes",
     "top_k": "tuple[Array, Array]", "devices": "list[Device]", "default_device": "Device", "save_npy": "None",
-    "memory": "dict[str, int]", "refuses": "str | None", "trim": "None", "promote": "DType | None", "numpy": "Any",
+    "memory": "dict[str, int]", "refuses": "str | None", "last_run_seconds": "float | None", "trim": "None", "promote": "DType | None", "numpy": "Any",
 }
 
 ATTRIBUTES = {

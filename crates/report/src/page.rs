@@ -120,7 +120,7 @@ fn device_cells(out: &mut String, case: &Case, device: &str) {
 
 /// Counted kernels under one chip.
 pub(crate) fn counted_table(counted: &[Counted], chip: &Chip) -> String {
-    let mut out = String::from("<div class=\"scroll\"><table>\n<thead><tr>");
+    let mut out = String::from("<div class=\"scroll\"><table class=\"dense\">\n<thead><tr>");
     for name in ["problem", "dtype", "kernel"] {
         heading(&mut out, "text", name);
     }

@@ -27,15 +27,26 @@ pub struct Exception {
 }
 
 /// The known failures.
-pub const EXCEPTIONS: &[Exception] = &[Exception {
-    device: "metal",
-    family: None,
-    op: None,
-    dtype: None,
-    values: None,
-    failure: Some("for f64 is not available on metal: Metal has no 64-bit floats"),
-    reason: "refused: Metal has no 64-bit floats",
-}];
+pub const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        device: "metal",
+        family: None,
+        op: None,
+        dtype: None,
+        values: None,
+        failure: Some("for f64 is not available on metal: Metal has no 64-bit floats"),
+        reason: "refused: Metal has no 64-bit floats",
+    },
+    Exception {
+        device: "webgpu",
+        family: None,
+        op: None,
+        dtype: None,
+        values: None,
+        failure: Some("for f64 is not available on webgpu: WGSL has no 64-bit floats"),
+        reason: "refused: WGSL has no 64-bit floats",
+    },
+];
 
 impl Exception {
     /// Whether the row speaks of this device.

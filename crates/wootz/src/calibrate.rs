@@ -153,9 +153,11 @@ impl CostModel {
     pub fn measure_by(device: &Device, clock: &Clock<'_>) -> Result<CostModel> {
         let tiny = Tensor::zeros([16], DType::F32)?.copied()?.to_device(device)?;
         let submit = best_of(20, clock, || tiny.add(1.0)?.eval().map(|_| ()))?;
-        // A second step costs what two steps cost more than one.
-        let two = best_of(20, clock, || tiny.cumsum(0)?.softmax(0)?.eval().map(|_| ()))?;
-        let step = (two - submit).max(submit * 0.01);
+        // A step costs what two steps cost more than one.
+        let small = tiny.reshape([4, 4])?;
+        let one = best_of(20, clock, || small.matmul(&small)?.eval().map(|_| ()))?;
+        let two = best_of(20, clock, || small.matmul(&small)?.matmul(&small)?.eval().map(|_| ()))?;
+        let step = (two - one).max(submit * 0.01);
         let count = 1 << 20;
         let long = Tensor::zeros([count], DType::F32)?.copied()?.to_device(device)?;
         let map = best_of(5, clock, || long.add(1.0)?.eval().map(|_| ()))?;

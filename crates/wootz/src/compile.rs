@@ -75,21 +75,17 @@ impl Compiled {
                 traced
             }
         };
-        let bound: Vec<Leaf> = traced
-            .leaves
-            .iter()
-            .map(|leaf| match leaf {
-                Bound::Argument(i) => leaves[*i].clone(),
-                Bound::Captured(leaf) => leaf.clone(),
-            })
-            .collect();
-        let results = run(&self.device.home(), &traced.executable, &bound, &traced.constants)?;
-        let dtypes = traced.dtypes.iter();
-        Ok(results
-            .into_iter()
-            .zip(dtypes)
-            .map(|(leaf, &dtype)| Tensor::new(Node::leaf(leaf, dtype), &self.device))
-            .collect())
+        let bound = traced.leaves.iter().map(|leaf| match leaf {
+            Bound::Argument(i) => &leaves[*i].payload,
+            Bound::Captured(leaf) => &leaf.payload,
+        });
+        let mut results = Vec::with_capacity(traced.dtypes.len());
+        let mut dtypes = traced.dtypes.iter();
+        run(&self.device.home(), &traced.executable, bound, &traced.constants, |leaf| {
+            let dtype = *dtypes.next().expect("a plan has a dtype for each output");
+            results.push(Tensor::new(Node::leaf(leaf, dtype), &self.device));
+        })?;
+        Ok(results)
     }
 
     /// The plan for arguments like these.

@@ -33,6 +33,11 @@ static METAL: LazyLock<Vec<Device>> = LazyLock::new(|| {
     MetalBackend::all().into_iter().map(|backend| Device::from_backend(Arc::new(backend))).collect()
 });
 
+/// GPUs by wgpu, looked for once: the device, or why there is none.
+#[cfg(feature = "webgpu")]
+static WEBGPU: LazyLock<Result<Device>> =
+    LazyLock::new(|| Ok(Device::from_backend(Arc::new(wootz_webgpu::WebGpuBackend::new()?))));
+
 impl Device {
     /// The host's cores.
     pub fn cpu() -> Device {
@@ -59,7 +64,20 @@ impl Device {
 
     /// Every device of this machine.
     pub fn all() -> Vec<Device> {
-        [Device::cpu()].into_iter().chain(METAL.iter().cloned()).collect()
+        let mut list = vec![Device::cpu()];
+        list.extend(METAL.iter().cloned());
+        #[cfg(feature = "webgpu")]
+        list.extend(WEBGPU.as_ref().ok().cloned());
+        list
+    }
+
+    /// Kinds of devices that this machine lacks, with the reason.
+    pub fn missing() -> Vec<(&'static str, String)> {
+        #[cfg(feature = "webgpu")]
+        let webgpu = WEBGPU.as_ref().err().map(|reason| ("webgpu", reason.to_string()));
+        #[cfg(not(feature = "webgpu"))]
+        let webgpu = None;
+        webgpu.into_iter().collect()
     }
 
     /// The best device for each plan, of all that passed their checks. Devices imitated in software are for testing and take no
@@ -95,6 +113,12 @@ impl Device {
     pub fn from_name(name: &str) -> Result<Device> {
         if name == "auto" {
             return Ok(Device::auto());
+        }
+        if name == "cpu" {
+            return Ok(Device::cpu());
+        }
+        if let Some((_, reason)) = Device::missing().into_iter().find(|(missing, _)| *missing == name) {
+            return Err(Error::Device { device: name.into(), detail: reason });
         }
         let all = Device::all();
         all.iter().find(|d| d.name() == name).cloned().ok_or_else(|| Error::UnknownDevice {

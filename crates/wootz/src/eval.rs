@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use wootz_backend::{Buffer, Executable, Run};
-use wootz_ir::flat::{Flat, FlatKey};
-use wootz_ir::graph::{Graph, Leaf, NodeRef, Trace};
+use wootz_ir::flat::FlatMap;
+use wootz_ir::graph::{Graph, Leaf, NodeRef, Payload, Trace};
 use wootz_ir::{Error, Number, Result};
 use wootz_plan::{Place, Plan};
 
@@ -23,7 +23,11 @@ pub(crate) struct Value {
 
 /// The value inside a leaf. While a function is being compiled, its arguments have none.
 pub(crate) fn value_of(leaf: &Leaf) -> Result<&Value> {
-    leaf.payload.downcast_ref().ok_or_else(|| {
+    value_in(&leaf.payload)
+}
+
+fn value_in(payload: &Payload) -> Result<&Value> {
+    payload.downcast_ref().ok_or_else(|| {
         Error::argument(
             "eval",
             "a value was asked for while a function is compiled; its arguments have none yet",
@@ -39,11 +43,17 @@ pub fn eval<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
 /// An evaluation in its parts, for callers that decide how to run it by how much work it is.
 pub struct Evaluation {
     nodes: SmallVec<[NodeRef; 4]>,
-    trace: Trace,
     asked: Device,
-    /// Under which the plan is to be remembered, when it is one op over values.
-    flat: Option<FlatKey>,
-    ready: Option<Ready>,
+    leaves: SmallVec<[Payload; 3]>,
+    constants: SmallVec<[Number; 1]>,
+    state: State,
+}
+
+enum State {
+    /// The plan is still to be found or made.
+    Traced(Box<Trace>),
+    /// There is a plan.
+    Ready(Ready),
 }
 
 /// A plan on the device that runs it.
@@ -66,62 +76,79 @@ impl Evaluation {
     /// Traces the tensors that have no value yet, which must be on one device; `None` if all have one. A plan that is in
     /// the cache is found here; nothing is planned yet.
     pub fn of<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Option<Evaluation>> {
-        let tensors: SmallVec<[&Tensor; 4]> =
-            tensors.into_iter().filter(|t| t.node.value().is_none()).collect();
+        let tensors: SmallVec<[&Tensor; 4]> = tensors.into_iter().filter(|t| !t.node.has_value()).collect();
         let Some(first) = tensors.first() else { return Ok(None) };
         check_devices(&tensors)?;
         let nodes: SmallVec<[NodeRef; 4]> = tensors.iter().map(|t| t.node.clone()).collect();
         let asked = first.device.clone();
-        if asked.is_auto() {
-            return Ok(Some(Evaluation { trace: Trace::of(&nodes), nodes, asked, flat: None, ready: None }));
-        }
-        let mut key = None;
         if let [node] = &nodes[..]
-            && let Some(Flat { key: flat, leaves, constants }) = Flat::of(node)
+            && !asked.is_auto()
+            && let Some((leaves, constants, ready)) = asked.cache().find_flat(&asked, node)
         {
-            if let Some(ready) = asked.cache().find_flat(&asked, &flat) {
-                let trace = Trace { leaves, constants, ..Trace::default() };
-                return Ok(Some(Evaluation { nodes, trace, asked, flat: None, ready: Some(ready) }));
-            }
-            key = Some(flat);
+            return Ok(Some(Evaluation { nodes, asked, leaves, constants, state: State::Ready(ready) }));
         }
         let trace = Trace::of(&nodes);
-        let known = asked.cache().find(&trace.graph);
-        let ready = known.map(|executable| Ready::new(asked.clone(), executable));
-        Ok(Some(Evaluation { nodes, trace, asked, flat: key, ready }))
+        let leaves = trace.leaves.iter().map(|leaf| leaf.payload.clone()).collect();
+        let constants = trace.constants.iter().copied().collect();
+        let known = if asked.is_auto() { None } else { asked.cache().find(&trace.graph) };
+        let state = match known {
+            Some(executable) => {
+                let ready = Ready::new(asked.clone(), executable);
+                asked.cache().remember_flat(&nodes, &ready);
+                State::Ready(ready)
+            }
+            None => State::Traced(Box::new(trace)),
+        };
+        Ok(Some(Evaluation { nodes, asked, leaves, constants, state }))
     }
 
     /// Chooses the device and makes the plan, where that is not done.
     pub fn prepare(&mut self) -> Result<()> {
-        if self.ready.is_none() {
-            let device = self.asked.for_graph(&self.trace)?;
-            check_dtypes(&self.trace.graph, &device)?;
-            let executable = device.cache().executable(&device, &self.trace.graph)?;
-            self.ready = Some(Ready::new(device, executable));
+        self.ready().map(|_| ())
+    }
+
+    fn ready(&mut self) -> Result<&Ready> {
+        if let State::Traced(trace) = &self.state {
+            let device = self.asked.for_graph(trace)?;
+            check_dtypes(&trace.graph, &device)?;
+            let executable = device.cache().executable(&device, &trace.graph)?;
+            let ready = Ready::new(device, executable);
+            if !self.asked.is_auto() {
+                ready.device.cache().remember_flat(&self.nodes, &ready);
+            }
+            self.state = State::Ready(ready);
         }
-        if let (Some(key), Some(ready)) = (self.flat.take(), &self.ready) {
-            ready.device.cache().remember_flat(key, ready);
+        match &self.state {
+            State::Ready(ready) => Ok(ready),
+            State::Traced(_) => unreachable!("just made ready"),
         }
-        Ok(())
     }
 
     /// The device that will run it, once that is known.
     pub fn device(&self) -> Option<&Device> {
-        self.ready.as_ref().map(|ready| &ready.device)
+        match &self.state {
+            State::Ready(ready) => Some(&ready.device),
+            State::Traced(_) => None,
+        }
     }
 
     /// Bytes touched plus operations of products, once the plan is known.
     pub fn work(&self) -> Option<f64> {
-        self.ready.as_ref().map(|ready| ready.work)
+        match &self.state {
+            State::Ready(ready) => Some(ready.work),
+            State::Traced(_) => None,
+        }
     }
 
     /// Runs it, and gives the tensors their values.
     pub fn run(mut self) -> Result<()> {
         self.prepare()?;
-        let Some(Ready { device, executable, .. }) = &self.ready else { return Ok(()) };
-        let values = run(device, executable, &self.trace.leaves, &self.trace.constants)?;
-        for (node, leaf) in self.nodes.iter().zip(values) {
-            node.fulfil(leaf);
+        let (nodes, leaves, constants) = (&self.nodes, &self.leaves, &self.constants);
+        if let State::Ready(Ready { device, executable, .. }) = &self.state {
+            let mut nodes = nodes.iter();
+            run(device, executable, leaves.iter(), constants, |leaf| {
+                nodes.next().expect("a plan has an output for each node asked for").fulfil(leaf);
+            })?;
         }
         Ok(())
     }
@@ -163,16 +190,17 @@ fn check_dtypes(graph: &Graph, device: &Device) -> Result<()> {
     Ok(())
 }
 
-/// Runs a compiled plan over leaves and constants; the outputs come back as leaves.
-pub(crate) fn run(
+/// Runs a compiled plan over the values of leaves and constants; `take` gets the outputs as leaves, in their order.
+pub(crate) fn run<'a>(
     device: &Device,
     executable: &Arc<dyn Executable>,
-    leaves: &[Leaf],
+    leaves: impl Iterator<Item = &'a Payload>,
     constants: &[Number],
-) -> Result<Vec<Leaf>> {
-    let mut buffers: SmallVec<[Buffer; 8]> = SmallVec::with_capacity(leaves.len());
+    mut take: impl FnMut(Leaf),
+) -> Result<()> {
+    let mut buffers: SmallVec<[Buffer; 8]> = SmallVec::new();
     for leaf in leaves {
-        let value = value_of(leaf)?;
+        let value = value_in(leaf)?;
         buffers.push(if value.device == *device {
             value.buffer.clone()
         } else {
@@ -182,16 +210,16 @@ pub(crate) fn run(
     let fence = device.backend().submit(executable, Run { leaves: &buffers, params: constants })?;
     let results = fence.wait()?;
     let plan = executable.plan();
-    let outputs = plan.outputs.iter().map(|output| {
+    for output in &plan.outputs {
         let buffer = match plan.buffers[output.buffer as usize].place {
             Place::Leaf(i) => buffers[i].clone(),
             Place::Result(i) => results[i].clone(),
             Place::Scratch(_) => unreachable!("outputs are leaves or results"),
         };
         let payload = Arc::new(Value { device: device.clone(), buffer });
-        Leaf { layout: output.layout.clone(), donated: false, payload }
-    });
-    Ok(outputs.collect())
+        take(Leaf { layout: output.layout.clone(), donated: false, payload });
+    }
+    Ok(())
 }
 
 /// A value copied to another device, through the host.
@@ -211,12 +239,15 @@ pub(crate) fn move_value(value: &Value, device: &Device) -> Result<Value> {
     Ok(Value { device: device.clone(), buffer })
 }
 
+/// The values of leaves and constants, and the plan over them.
+type FlatRun = (SmallVec<[Payload; 3]>, SmallVec<[Number; 1]>, Ready);
+
 /// Compiled plans by the structure of their graphs.
 #[derive(Default)]
 pub(crate) struct PlanCache {
     entries: Mutex<FxHashMap<u64, Vec<Arc<Entry>>>>,
     /// Plans of one op over values, which are found without a graph.
-    flat: Mutex<FxHashMap<FlatKey, (Arc<dyn Executable>, f64)>>,
+    flat: Mutex<FlatMap<(Arc<dyn Executable>, f64)>>,
 }
 
 struct Entry {
@@ -241,17 +272,21 @@ impl PlanCache {
         self.find_by(key_of(graph), graph)?.executable.get().cloned()
     }
 
-    fn find_flat(&self, device: &Device, key: &FlatKey) -> Option<Ready> {
-        let (executable, work) = self.flat.lock().get(key)?.clone();
-        Some(Ready { device: device.clone(), executable, work })
+    /// The plan of one op over values, and those values.
+    fn find_flat(&self, device: &Device, node: &NodeRef) -> Option<FlatRun> {
+        let found = self.flat.lock().find(node)?;
+        let (executable, work) = found.value;
+        Some((found.leaves, found.constants, Ready { device: device.clone(), executable, work }))
     }
 
-    fn remember_flat(&self, key: FlatKey, ready: &Ready) {
+    /// Keeps the plan of a node that is one op over values.
+    fn remember_flat(&self, nodes: &[NodeRef], ready: &Ready) {
+        let [node] = nodes else { return };
         let mut flat = self.flat.lock();
         if flat.len() >= MAX_PLANS {
             flat.clear();
         }
-        flat.insert(key, (ready.executable.clone(), ready.work));
+        flat.insert(node, (ready.executable.clone(), ready.work));
     }
 
     /// The plan of a graph, made ready to run.

@@ -43,6 +43,9 @@ mod tensor;
 
 /// Metal itself: devices, buffers and kernels without tensors, and the options of the software device.
 pub use wootz_metal as metal;
+/// WebGPU itself: devices, buffers and kernels without tensors.
+#[cfg(feature = "webgpu")]
+pub use wootz_webgpu as webgpu;
 
 pub use advanced::Selector;
 pub use calibrate::{Calibration, Limits};

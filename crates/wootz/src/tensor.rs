@@ -66,7 +66,7 @@ impl Tensor {
 
     /// Whether the value is there already.
     pub fn is_evaluated(&self) -> bool {
-        self.node.value().is_some()
+        self.node.has_value()
     }
 
     /// A vector from a slice, on the default device.

@@ -1,4 +1,4 @@
-//! The CPU against the reference evaluator: the case list, and random graphs fused and unfused.
+//! Every device against the reference evaluator: the case list, and random graphs, on the CPU fused and unfused.
 
 mod common;
 
@@ -8,14 +8,59 @@ use wootz::{Device, Result};
 use wootz_plan::Capabilities;
 use wootz_testkit::{compare, random_graph};
 
-#[test]
-fn every_case_agrees_with_the_reference() {
-    let report = check(&Device::cpu(), Level::Full, |_, _| {});
+/// The devices besides the CPU; those that the machine lacks are named with the reason.
+fn other_devices() -> Vec<Device> {
+    for (name, reason) in Device::missing() {
+        println!("skipped: {name} ({reason})");
+    }
+    Device::all().into_iter().filter(|d| *d != Device::cpu()).collect()
+}
+
+fn passes(device: &Device, level: Level, least: usize) {
+    let report = check(device, level, |_, _| {});
     let (cases, _, failed, _) = report.totals();
     let failures: Vec<&String> = report.rows.values().flat_map(|row| &row.failures).collect();
-    assert_eq!(failed, 0, "{failures:#?}");
-    assert!(cases > 10_000, "{cases}");
+    assert_eq!(failed, 0, "{device}: {failures:#?}");
+    assert!(cases > least, "{device}: {cases}");
 }
+
+#[test]
+fn every_case_agrees_with_the_reference() {
+    passes(&Device::cpu(), Level::Full, 10_000);
+}
+
+#[test]
+fn every_other_device_agrees_with_the_reference() {
+    for device in other_devices() {
+        // The full level takes a software device minutes: `wootz check --device NAME`.
+        passes(&device, Level::Quick, 500);
+    }
+}
+
+/// Random graphs, compared output by output; `seeds` bounds how many.
+fn agrees_on_random_graphs(device: &Device, seeds: std::ops::Range<u64>) -> Result<()> {
+    for seed in seeds {
+        let graph = random_graph(seed, [40, 120, 400][seed as usize % 3]);
+        let outputs = graph.build(&bind(device, &graph.leaves)?)?;
+        let got = evaluate(device, &outputs)?;
+        for (i, (want, got)) in graph.expected()?.iter().zip(&got).enumerate() {
+            compare(want, got, &graph.tolerance(want.dtype))
+                .unwrap_or_else(|e| panic!("{device}, seed {seed}, output {i}: {e}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn random_graphs_agree_on_every_other_device() -> Result<()> {
+    // Each graph is a plan with shaders of its own, which a software device compiles slowly.
+    let count =
+        std::env::var("WOOTZ_RANDOM_GRAPHS").ok().and_then(|n| n.parse().ok()).unwrap_or(RANDOM_GRAPHS);
+    other_devices().iter().try_for_each(|device| agrees_on_random_graphs(device, 0..count))
+}
+
+/// Random graphs that every device besides the CPU is tried with.
+const RANDOM_GRAPHS: u64 = 12;
 
 fn device(capabilities: Capabilities) -> Device {
     Artificial { capabilities, ..Artificial::new("cpu") }.device()
@@ -26,20 +71,7 @@ fn random_graphs_agree_fused_unfused_and_with_the_reference() -> Result<()> {
     let fused = Device::cpu();
     let unfused = device(Capabilities { alignment: 64, ..Capabilities::UNFUSED });
     let cramped = device(Capabilities { alignment: 64, max_loads: 3, max_ops: 5, ..Capabilities::ALL });
-    for seed in 0..200 {
-        let size = [40, 120, 400][seed as usize % 3];
-        let graph = random_graph(seed, size);
-        let expected = graph.expected()?;
-        for device in [&fused, &unfused, &cramped] {
-            let outputs = graph.build(&bind(device, &graph.leaves)?)?;
-            let got = evaluate(device, &outputs)?;
-            for (i, (want, got)) in expected.iter().zip(&got).enumerate() {
-                compare(want, got, &graph.tolerance(want.dtype))
-                    .unwrap_or_else(|e| panic!("seed {seed}, output {i}: {e}"));
-            }
-        }
-    }
-    Ok(())
+    [&fused, &unfused, &cramped].into_iter().try_for_each(|device| agrees_on_random_graphs(device, 0..200))
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Metal by hand: a device, buffers that host and device share, pipelines from source, threadgroup sizes from the pipeline.
+//! Metal by hand: a device, buffers that host and device share, kernels from source, threadgroup sizes from the kernel.
 //!
-//! It runs on SoftMetal, the software Metal device, so that it runs on any machine; every access of the kernels is checked.
+//! It runs on the GPU of a Mac, and on SoftMetal, the software Metal device, on any other machine.
 
-use softmetal::check::CheckOptions;
-use softmetal::{CompileOptions, Device, DeviceOptions, DispatchType, Pipeline, Result, StorageMode};
+use wootz::Result;
+use wootz::metal::{Argument, Device, Grid, Storage};
 
 const SOURCE: &str = r#"
 #include <metal_stdlib>
@@ -14,7 +14,7 @@ kernel void add(device const float *a, device const float *b, device float *sum,
     if (i < count) sum[i] = a[i] + b[i];
 }
 
-// One thread per element of c [m, n] = a [m, k] · b [k, n].
+// One thread per element of c [m, n] = a [m, k] · b [k, n], with size = (m, n, k).
 kernel void matmul(device const float *a, device const float *b, device float *c, constant uint3 &size,
                    uint2 at [[thread_position_in_grid]]) {
     const uint m = size.x, n = size.y, k = size.z;
@@ -25,44 +25,35 @@ kernel void matmul(device const float *a, device const float *b, device float *c
 }
 "#;
 
-/// As wide as a simdgroup, and as high as the pipeline allows.
-fn threadgroup(pipeline: &Pipeline) -> (u32, u32) {
-    let width = pipeline.thread_execution_width();
-    (width, pipeline.max_total_threads_per_threadgroup() / width)
-}
-
 fn main() -> Result<()> {
-    let device =
-        Device::new(DeviceOptions { check: Some(CheckOptions::default()), ..DeviceOptions::default() })?;
-    let library = device.new_library(SOURCE, &CompileOptions::default())?;
-    let add = device.new_pipeline(&library.function("add")?)?;
-    let matmul = device.new_pipeline(&library.function("matmul")?)?;
+    let device = Device::system_default()?;
+    let add = device.kernel(SOURCE, "add", &[])?;
+    let matmul = device.kernel(SOURCE, "matmul", &[])?;
 
-    let a = device.new_buffer_with_bytes(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0, 4.0]))?;
-    let b = device.new_buffer_with_bytes(bytemuck::cast_slice(&[5.0f32, 6.0, 7.0, 8.0]))?;
-    let sum = device.new_buffer(16, StorageMode::Shared)?;
-    let product = device.new_buffer(16, StorageMode::Shared)?;
+    let a = device.buffer_from(&[1.0f32, 2.0, 3.0, 4.0])?;
+    let b = device.buffer_from(&[5.0f32, 6.0, 7.0, 8.0])?;
+    let sum = device.buffer(16, Storage::Shared)?;
+    let product = device.buffer(16, Storage::Shared)?;
+    let with = |out, size| [Argument::from(&a), Argument::from(&b), Argument::from(out), size];
 
     // Both kernels go to the device in one command buffer, and are waited for once.
-    let command = device.new_queue().command_buffer();
-    let mut encoder = command.compute_encoder(DispatchType::Serial);
-    encoder.set_buffer(0, &a, 0)?;
-    encoder.set_buffer(1, &b, 0)?;
-    encoder.set_pipeline(&add);
-    encoder.set_buffer(2, &sum, 0)?;
-    encoder.set_bytes(3, bytemuck::bytes_of(&4u32))?;
-    encoder.dispatch_threads(4, add.thread_execution_width())?;
-    encoder.set_pipeline(&matmul);
-    encoder.set_buffer(2, &product, 0)?;
-    encoder.set_bytes(3, bytemuck::cast_slice(&[2u32, 2, 2, 0]))?;
-    encoder.dispatch_threads((2, 2), threadgroup(&matmul))?;
-    encoder.end_encoding();
-    command.run()?;
+    let timing = device
+        .batch()
+        .dispatch(&add, &with(&sum, Argument::value(4u32)), Grid::Threads([4, 1, 1]), add.group_1d(4))?
+        .dispatch(
+            &matmul,
+            &with(&product, Argument::value([2u32, 2, 2, 0])),
+            Grid::Threads([2, 2, 1]),
+            matmul.group_2d(2, 2),
+        )?
+        .run()?;
 
-    println!("sum: {:?}", sum.read::<f32>()?);
-    println!("product: {:?}", product.read::<f32>()?);
-    let (width, height) = threadgroup(&matmul);
-    println!("threadgroups of {width} × {height}");
-    println!("device: {}", device.name());
+    println!("sum: {:?}", &*sum.read::<f32>()?);
+    println!("product: {:?}", &*product.read::<f32>()?);
+    println!("simdgroups of {}, at most {} threads in a group", matmul.simd_width(), matmul.max_threads());
+    println!("one command buffer ran: {}", timing.seconds >= 0.0);
+    let facts = device.facts();
+    let software = if facts.software { ", in software" } else { "" };
+    println!("device: {} ({}{software})", facts.name, facts.family);
     Ok(())
 }

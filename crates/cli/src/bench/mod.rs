@@ -103,7 +103,7 @@ fn measure(args: &Args) -> Fallible<Run> {
     skipped.extend(absent);
     tell(&skipped);
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 1.0 });
-    if !(seconds >= 0.0 && seconds <= 3600.0) {
+    if !(0.0..=3600.0).contains(&seconds) {
         return Err(format!("--seconds {seconds}: from 0 to 3600 makes sense").into());
     }
     let runner = Runner { devices, peers, seconds, turns: if args.quick { 3 } else { 5 } };

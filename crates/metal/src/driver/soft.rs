@@ -4,7 +4,7 @@ use super::*;
 use softmetal::check::CheckOptions;
 use softmetal::{
     CommandBuffer, CompileOptions, ConstantValue, DeviceOptions, DispatchType, Family, FunctionConstants,
-    Queue, Size, StorageMode,
+    Limits, Queue, Size, StorageMode,
 };
 use std::path::PathBuf;
 
@@ -46,22 +46,29 @@ impl SoftDevice {
             ..DeviceOptions::default()
         })
         .map_err(|e| DriverError::Unavailable(e.to_string()))?;
-        let limits = device.limits();
-        let facts = Facts {
-            name: device.name(),
-            family: family.to_string(),
-            simd_width: limits.simd_width,
-            simdgroup_matrix: family.has_simdgroup_matrix(),
-            bfloat: family.has_bfloat(),
-            max_threads: limits.max_threads_per_threadgroup,
-            max_threadgroup_memory: limits.max_threadgroup_memory,
-            max_buffer: limits.max_buffer_length as usize,
-            working_set: limits.max_buffer_length as usize,
-            unified: true,
-            software: true,
-        };
+        let facts = facts(options)?;
         Ok(SoftDevice { queue: device.new_queue(), device, facts })
     }
+}
+
+/// What a software device with these options is; it need not be opened for that.
+pub fn facts(options: &SoftOptions) -> Result<Facts> {
+    let family = options.family.unwrap_or_default();
+    let limits =
+        Limits::of(family, options.simd_width).map_err(|e| DriverError::Unavailable(e.to_string()))?;
+    Ok(Facts {
+        name: format!("SoftMetal ({family})"),
+        family: family.to_string(),
+        simd_width: limits.simd_width,
+        simdgroup_matrix: family.has_simdgroup_matrix(),
+        bfloat: family.has_bfloat(),
+        max_threads: limits.max_threads_per_threadgroup,
+        max_threadgroup_memory: limits.max_threadgroup_memory,
+        max_buffer: limits.max_buffer_length as usize,
+        working_set: limits.max_buffer_length as usize,
+        unified: true,
+        software: true,
+    })
 }
 
 struct SoftMemory(softmetal::Buffer);

@@ -37,6 +37,9 @@ class Device:
     def kind(self) -> str:
         """``cpu``, ``integrated gpu``, ``discrete gpu`` or ``software``."""
         ...
+    def last_run_seconds(self) -> float | None:
+        """Seconds that the last evaluation took on the device itself, where the device measures that."""
+        ...
     def memory(self) -> dict[str, int]:
         """Bytes and buffers in use: ``live``, ``cached``, ``peak``, ``buffers``, ``limit``."""
         ...

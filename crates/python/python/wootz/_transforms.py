@@ -4,7 +4,7 @@ import functools as _functools
 
 from . import _native
 from ._native import Array, asarray, default_device
-from .errors import ConversionError
+from .errors import ConversionError, DeviceMismatchError
 
 __all__ = ["compile", "eval", "explain"]
 
@@ -46,17 +46,18 @@ _LEAF = _Leaf()
 
 def _flatten(value, leaves):
     """A structure with its arrays taken out; equal structures are equal keys."""
-    if isinstance(value, Array):
+    kind = type(value)
+    if kind is Array:
         leaves.append(value)
         return _LEAF
-    if hasattr(value, "__dlpack__") or type(value).__module__ == "numpy":
+    if isinstance(value, (tuple, list)):
+        return (kind, tuple([_flatten(each, leaves) for each in value]))
+    if isinstance(value, dict):
+        return (dict, tuple([(key, _flatten(each, leaves)) for key, each in value.items()]))
+    if kind.__module__ == "numpy" or hasattr(value, "__dlpack__"):
         leaves.append(asarray(value))
         return _LEAF
-    if isinstance(value, (tuple, list)):
-        return (type(value), tuple(_flatten(each, leaves) for each in value))
-    if isinstance(value, dict):
-        return (dict, tuple((key, _flatten(each, leaves)) for key, each in value.items()))
-    return (None, type(value), value)
+    return (None, kind, value)
 
 
 def _rebuild(structure, leaves):
@@ -74,6 +75,33 @@ def _rebuild(structure, leaves):
     return kind(*items) if hasattr(kind, "_fields") else kind(items)
 
 
+class _Program:
+    """A function for one structure of its arguments on one device."""
+
+    def __init__(self, function, structure, device):
+        #: The structure of the results by the signature of the arrays: it may depend on shapes.
+        self.results = {}
+
+        def traced(*arrays):
+            args, kwargs = _rebuild(structure, iter(arrays))
+            leaves = []
+            self.results[_signature(arrays)] = _flatten(function(*args, **kwargs), leaves)
+            return [leaf if leaf.device == device else leaf.to_device(device) for leaf in leaves]
+
+        self.native = _native._Compiled(traced, device)
+
+    def __call__(self, leaves):
+        values = self.native(*leaves)
+        results = self.results
+        # Most functions are traced once.
+        result = next(iter(results.values())) if len(results) == 1 else results[_signature(leaves)]
+        return values[0] if result is _LEAF else _rebuild(result, iter(values))
+
+
+def _signature(arrays):
+    return tuple((each.shape, each.dtype) for each in arrays)
+
+
 class Compiled:
     """A function of arrays that is traced once for each signature; later calls only bind buffers and run the plan."""
 
@@ -81,13 +109,14 @@ class Compiled:
         self._function = function
         self._device = device
         self._programs = {}
+        #: Programs of calls with arrays alone, by their number: the common case, which needs no look at structures.
+        self._plain = {}
         _functools.update_wrapper(self, function)
 
     def _program(self, args, kwargs):
         leaves = []
         structure = _flatten((args, kwargs), leaves)
-        device = self._device or (leaves[0].device if leaves else default_device())
-        device = _native.Device(device)
+        device = _native.Device(self._device or (leaves[0].device if leaves else default_device()))
         leaves = [leaf if leaf.device == device else leaf.to_device(device) for leaf in leaves]
         key = (structure, device)
         try:
@@ -97,33 +126,25 @@ class Compiled:
                 f"{self!r}: arguments are arrays, or values that can be dictionary keys, in tuples, lists and dicts"
             ) from None
         if program is None:
-            program = self._trace(structure, device)
-            self._programs[key] = program
+            program = self._programs[key] = _Program(self._function, structure, device)
         return program, leaves
 
-    def _trace(self, structure, device):
-        # The structure of the result depends on shapes, which each signature of the native program has its own.
-        results = {}
-
-        def function(*arrays):
-            args, kwargs = _rebuild(structure, iter(arrays))
-            leaves = []
-            signature = tuple((each.shape, each.dtype.name) for each in arrays)
-            results[signature] = _flatten(self._function(*args, **kwargs), leaves)
-            return [leaf.to_device(device) if leaf.device != device else leaf for leaf in leaves]
-
-        return _native._Compiled(function, device), results
-
     def __call__(self, *args, **kwargs):
-        (program, results), leaves = self._program(args, kwargs)
-        values = program(*leaves)
-        signature = tuple((each.shape, each.dtype.name) for each in leaves)
-        return _rebuild(results[signature], iter(values))
+        plain = not kwargs and all([type(arg) is Array for arg in args])
+        if plain and len(args) in self._plain:
+            try:
+                return self._plain[len(args)](args)
+            except DeviceMismatchError:
+                pass  # arrays of another device than before; they have a program of their own
+        program, leaves = self._program(args, kwargs)
+        if plain:
+            self._plain[len(args)] = program
+        return program(leaves)
 
     def explain(self, *args, **kwargs):
         """The plan for arguments like these."""
-        (program, _), leaves = self._program(args, kwargs)
-        return program.explain(*leaves)
+        program, leaves = self._program(args, kwargs)
+        return program.native.explain(*leaves)
 
     def __repr__(self):
         return f"<compiled {getattr(self._function, '__name__', 'function')}>"

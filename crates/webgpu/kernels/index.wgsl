@@ -1,0 +1,25 @@
+// Reading and writing by index.
+
+const NOWHERE = 0xffffffffu;
+
+// A position along an axis from an index that may count from the end; out of range is a fault, and NOWHERE.
+fn resolve_index(index: vec2<u32>, extent: u32) -> u32 {
+    var i = index;
+    if is_negative_64(i) {
+        i = add_64(i, vec2<u32>(extent, 0u));
+    }
+    if i.y != 0u || i.x >= extent {
+        fault(3u);
+        return NOWHERE;
+    }
+    return i.x;
+}
+
+@compute @workgroup_size(WG)
+fn index_points(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let count = arg_points();
+    let stride = arg_stride();
+    for (var i = group_index(group) * WG + lane; i < count; i += stride) {
+        index_point(i);
+    }
+}

@@ -1,0 +1,247 @@
+//! The adapter, and the logical device that is opened on it.
+
+use crate::NAME;
+use crate::codegen::Target;
+use crate::pipelines::Pipelines;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wootz_backend::{DeviceInfo, DeviceKind, Pool, PoolLimits};
+use wootz_ir::{Error, Result};
+
+/// What is chosen and bounded when a device is opened.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// An adapter by its index in the list, or by a part of its name; else the most capable one.
+    pub adapter: Option<String>,
+    /// Bytes that may be live at once; else what the host has.
+    pub memory: Option<usize>,
+    /// Bytes of the largest storage binding; else what the adapter allows.
+    pub binding: Option<usize>,
+    /// Use no optional feature of the adapter.
+    pub plain: bool,
+}
+
+impl Options {
+    /// What `WOOTZ_WEBGPU_ADAPTER` and `WOOTZ_WEBGPU_PLAIN` say.
+    pub fn from_environment() -> Options {
+        let text = |name| std::env::var(name).ok().filter(|v| !v.is_empty());
+        Options {
+            adapter: text("WOOTZ_WEBGPU_ADAPTER"),
+            plain: text("WOOTZ_WEBGPU_PLAIN").is_some(),
+            ..Options::default()
+        }
+    }
+}
+
+/// An open device. A lost one is not repaired but replaced by another of the next generation.
+pub(crate) struct Gpu {
+    pub device: wgpu::Device,
+    pub queue: wgpu::Queue,
+    pub info: DeviceInfo,
+    pub target: Target,
+    pub features: wgpu::Features,
+    /// Buffers for every use but mapping.
+    pub pool: Pool<wgpu::Buffer>,
+    /// Buffers that the host reads from.
+    pub staging: Pool<wgpu::Buffer>,
+    pub pipelines: Pipelines,
+    pub generation: u64,
+    pub alignment: usize,
+    reports: Arc<Reports>,
+}
+
+/// What the driver says out of turn.
+#[derive(Default)]
+struct Reports {
+    lost: Mutex<Option<String>>,
+    stray: Mutex<Option<String>>,
+}
+
+static GENERATIONS: AtomicU64 = AtomicU64::new(0);
+
+/// An error of the device.
+pub(crate) fn failure(detail: impl Into<String>) -> Error {
+    Error::Device { device: NAME.into(), detail: detail.into() }
+}
+
+impl Gpu {
+    pub fn open(options: &Options) -> Result<Gpu> {
+        let adapter = choose_adapter(options)?;
+        let about = adapter.get_info();
+        let wanted = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
+        let features = if options.plain { wgpu::Features::empty() } else { adapter.features() & wanted };
+        let limits = adapter.limits();
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("wootz"),
+            required_features: features,
+            required_limits: limits.clone(),
+            memory_hints: wgpu::MemoryHints::Performance,
+            ..Default::default()
+        };
+        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
+            .map_err(|e| failure(format!("{} cannot be opened: {e}", about.name)))?;
+        let reports = Arc::new(Reports::default());
+        let heard = reports.clone();
+        device.set_device_lost_callback(move |reason, message| {
+            *heard.lost.lock() = Some(format!("{reason:?} {message}").trim().to_string());
+        });
+        let heard = reports.clone();
+        device.on_uncaptured_error(Arc::new(move |error| *heard.stray.lock() = Some(describe(&error))));
+        let memory = options.memory.unwrap_or_else(host_memory);
+        let binding = options.binding.unwrap_or(limits.max_storage_buffer_binding_size as usize);
+        let pool_limits = PoolLimits { live: memory, cached: memory / 4, blocks: 1024 };
+        let staging_limits = PoolLimits { live: memory, cached: 64 << 20, blocks: 16 };
+        Ok(Gpu {
+            info: device_info(&about, &limits, features, memory),
+            target: Target {
+                // Windows start at multiples of their size, which must be aligned; positions in words stay below 2³².
+                max_binding: (binding.min(1 << 32) / 256 * 256).max(256),
+                max_bindings: limits.max_storage_buffers_per_shader_stage as usize,
+                max_groups: limits.max_compute_workgroups_per_dimension,
+            },
+            pool: Pool::new(pool_limits),
+            staging: Pool::new(staging_limits),
+            pipelines: Pipelines::new(&device, features, &about),
+            generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
+            alignment: limits
+                .min_storage_buffer_offset_alignment
+                .max(limits.min_uniform_buffer_offset_alignment) as usize,
+            features,
+            device,
+            queue,
+            reports,
+        })
+    }
+
+    /// Why the device is gone, if it is.
+    pub fn lost(&self) -> Option<String> {
+        self.reports.lost.lock().clone()
+    }
+
+    /// Runs `f` and gives what wgpu reports about it as an error. Calls do not nest.
+    pub fn guarded<T>(&self, what: &str, f: impl FnOnce() -> T) -> Result<T> {
+        let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
+        let validation = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let value = f();
+        let found = [
+            pollster::block_on(validation.pop()),
+            pollster::block_on(internal.pop()),
+            pollster::block_on(memory.pop()),
+        ];
+        if let Some(lost) = self.lost() {
+            return Err(failure(format!("{what}: the device was lost ({lost})")));
+        }
+        match found.into_iter().flatten().next() {
+            Some(error) => Err(failure(format!("{what}: {}", describe(&error)))),
+            None => Ok(value),
+        }
+    }
+
+    /// Waits until a submission has ended.
+    pub fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<()> {
+        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
+        let polled = self.device.poll(wait);
+        if let Some(lost) = self.lost() {
+            return Err(failure(format!("the device was lost ({lost})")));
+        }
+        polled.map_err(|e| failure(format!("waiting for a submission failed: {e}")))?;
+        match self.reports.stray.lock().take() {
+            Some(error) => Err(failure(error)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The whole chain of an error: the first link alone says little.
+pub(crate) fn describe(error: &wgpu::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Every adapter of the machine, in the order that indices name them by.
+pub(crate) fn adapters() -> Vec<wgpu::Adapter> {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.backends = wgpu::Backends::PRIMARY;
+    let instance = wgpu::Instance::new(descriptor);
+    pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY))
+}
+
+fn choose_adapter(options: &Options) -> Result<wgpu::Adapter> {
+    let mut list = adapters();
+    if list.is_empty() {
+        return Err(failure(
+            "no adapter: install a Vulkan, Metal or DirectX 12 driver (mesa-vulkan-drivers has a software one)",
+        ));
+    }
+    let names: Vec<String> = list.iter().map(|a| a.get_info().name).collect();
+    let index = match &options.adapter {
+        Some(wanted) => {
+            let by_index = wanted.parse::<usize>().ok().filter(|&i| i < list.len());
+            let lower = wanted.to_lowercase();
+            let by_name = || names.iter().position(|n| n.to_lowercase().contains(&lower));
+            by_index.or_else(by_name).ok_or_else(|| {
+                failure(format!("no adapter is called {wanted:?}; there are {}", names.join(", ")))
+            })?
+        }
+        None => {
+            let rank = |a: &wgpu::Adapter| match a.get_info().device_type {
+                wgpu::DeviceType::DiscreteGpu => 0,
+                wgpu::DeviceType::IntegratedGpu => 1,
+                wgpu::DeviceType::VirtualGpu => 2,
+                wgpu::DeviceType::Other => 3,
+                wgpu::DeviceType::Cpu => 4,
+            };
+            (0..list.len()).min_by_key(|&i| rank(&list[i])).unwrap_or(0)
+        }
+    };
+    Ok(list.swap_remove(index))
+}
+
+fn device_info(
+    about: &wgpu::AdapterInfo,
+    limits: &wgpu::Limits,
+    features: wgpu::Features,
+    memory: usize,
+) -> DeviceInfo {
+    let kind = match about.device_type {
+        wgpu::DeviceType::DiscreteGpu => DeviceKind::DiscreteGpu,
+        wgpu::DeviceType::Cpu => DeviceKind::Software,
+        _ => DeviceKind::IntegratedGpu,
+    };
+    let fact = |name: &str, value: String| (name.to_string(), value);
+    let mut facts = vec![
+        fact("api", about.backend.to_string()),
+        fact("driver", format!("{} {}", about.driver, about.driver_info).trim().to_string()),
+        fact("storage binding", format!("{} MiB", limits.max_storage_buffer_binding_size >> 20)),
+        fact("storage bindings", limits.max_storage_buffers_per_shader_stage.to_string()),
+    ];
+    if features.contains(wgpu::Features::TIMESTAMP_QUERY) {
+        facts.push(fact("timestamps", "yes".into()));
+    }
+    DeviceInfo {
+        name: NAME.into(),
+        description: about.name.clone(),
+        kind,
+        facts,
+        memory_limit: memory,
+        buffer_limit: usize::try_from(limits.max_buffer_size).unwrap_or(usize::MAX),
+    }
+}
+
+/// Bytes of memory in the host: wgpu does not say what a GPU has, and its driver refuses what does not fit.
+fn host_memory() -> usize {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kilobytes = total.and_then(|t| t.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
+    kilobytes.map_or(16 << 30, |k| k << 10)
+}

@@ -1,0 +1,106 @@
+//! Matrix products: tiles for large ones, split dots for few rows or columns, an invocation per element for the rest.
+
+use super::WG;
+use crate::codegen::types::{literal, name};
+use crate::codegen::{Code, Dispatch, Task, binary};
+use std::fmt::Write;
+use wootz_ir::scalar::BinaryFn;
+use wootz_ir::{Number, ScalarType};
+
+/// `batch` products of `m×k` by `k×n`.
+#[derive(Clone, Copy)]
+pub struct Problem {
+    pub batch: usize,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+}
+
+/// Rows that share one pass over a column in the split-dot variant.
+const ROWS: usize = 4;
+/// Lanes that split a column in it.
+const LANES: usize = 16;
+
+impl Problem {
+    fn count(self) -> usize {
+        self.batch * self.m * self.n
+    }
+
+    fn args(self, code: &mut Code<'_>) {
+        code.arg("m", self.m);
+        code.arg("n", self.n);
+        code.arg("k", self.k);
+    }
+
+    /// The launch over operands that `a_at` and `b_at` read; columns of b may lie along k.
+    pub fn launch(self, mut code: Code<'_>, t: ScalarType, columns_along_k: bool) -> Dispatch {
+        self.args(&mut code);
+        if t == ScalarType::F32 && self.m >= 16 && self.n >= 16 && self.k >= 8 {
+            let tiles = self.batch * self.m.div_ceil(64) * self.n.div_ceil(64);
+            return code.dispatch("matmul_tiles", tiles);
+        }
+        code.constant("WG", WG);
+        if t == ScalarType::F32 && self.k >= 32 && (columns_along_k || self.n < WG) {
+            code.constant("LANES", LANES);
+            code.constant("ROWS", ROWS);
+            code.constant("DOT_SHARED", ROWS * WG);
+            let groups = self.batch * self.m.div_ceil(ROWS) * self.n.div_ceil(WG / LANES);
+            return code.dispatch("matmul_dot", groups);
+        }
+        code.arg("points", self.count());
+        code.push(&format!(
+            "fn zero() -> {t} {{\n    return {zero};\n}}\nfn multiply_add(a: {t}, b: {t}, c: {t}) -> {t} {{\n    \
+             return {sum};\n}}\n",
+            t = name(t),
+            zero = literal(Number::Int(0), t),
+            sum = binary(BinaryFn::Add, t, "c", &binary(BinaryFn::Mul, t, "a", "b"))
+        ));
+        code.dispatch("matmul_points", self.count().div_ceil(WG))
+    }
+}
+
+pub fn lower(task: &Task<'_>, problem: Problem) -> Vec<Dispatch> {
+    if problem.count() == 0 {
+        return vec![];
+    }
+    let mut code = Code::new(task, None);
+    let t = operand(&mut code, 0, "a_at", problem.m, problem.k);
+    operand(&mut code, 1, "b_at", problem.k, problem.n);
+    code.finish(t);
+    let along = task.step.inputs[1].plain().is_some_and(|load| {
+        let rank = load.layout.strides.len();
+        load.layout.strides[rank - 2].abs() == 1 && load.layout.strides[rank - 1].abs() != 1
+    });
+    vec![problem.launch(code, t, along)]
+}
+
+/// A function that reads an operand by batch, row and column: by strides where it is plain, else by linear index.
+fn operand(code: &mut Code<'_>, slot: usize, function: &str, rows: usize, columns: usize) -> ScalarType {
+    let step = code.step;
+    let t = code.input_type(slot);
+    let signature = format!("fn {function}(batch: u32, row: u32, column: u32) -> {}", name(t));
+    let Some(load) = step.inputs[slot].plain() else {
+        code.input(slot);
+        let (rows, columns) = (code.word(rows as u32), code.word(columns as u32));
+        code.push(&format!(
+            "{signature} {{\n    return in{slot}((batch * {rows} + row) * {columns} + column);\n}}\n"
+        ));
+        return t;
+    };
+    let rank = load.layout.shape.rank();
+    let mut body = String::from("    var rest = batch;\n");
+    let mut arguments = Vec::new();
+    for axis in (0..rank - 2).rev() {
+        if axis == 0 {
+            body.push_str("    let c0 = rest;\n");
+        } else {
+            let extent = code.word(load.layout.shape[axis].max(1) as u32);
+            let _ = writeln!(body, "    let c{axis} = rest % {extent};\n    rest = rest / {extent};");
+        }
+        arguments.insert(0, format!("c{axis}"));
+    }
+    arguments.extend(["row".to_string(), "column".to_string()]);
+    code.plain_input(slot);
+    code.push(&format!("{signature} {{\n{body}    return at{slot}({});\n}}\n", arguments.join(", ")));
+    t
+}

@@ -1,0 +1,134 @@
+//! Reductions: rows by a workgroup, columns and short rows by an invocation each, few long rows in two launches.
+
+use super::{WG, words_of};
+use crate::codegen::types::{from_words, literal, name};
+use crate::codegen::{Access, Bound, Code, Dispatch, Task, binary};
+use wootz_ir::op::ReduceOp;
+use wootz_ir::scalar::BinaryFn;
+use wootz_ir::{Number, ScalarType};
+use wootz_plan::{Fused, Step};
+
+/// Elements that a workgroup combines before a row is split.
+const PART: usize = 8192;
+/// Workgroups that keep a device busy.
+const BUSY: usize = 64;
+
+enum Variant {
+    Rows,
+    Columns,
+    Parts(usize),
+}
+
+fn choose(step: &Step, inner: usize) -> Variant {
+    let outer = step.shape.count();
+    if outer < BUSY && inner >= 2 * PART {
+        return Variant::Parts(inner.div_ceil(PART));
+    }
+    let along = runs_along(&step.inputs[0]);
+    if inner <= 16 || (!along && outer >= WG) { Variant::Columns } else { Variant::Rows }
+}
+
+/// Whether neighbours in the linear order of an input are neighbours in memory.
+fn runs_along(input: &Fused) -> bool {
+    let last = |layout: &wootz_ir::Layout| layout.collapse().strides.last().is_none_or(|s| s.abs() <= 1);
+    input.loads.iter().all(|load| last(&load.layout))
+}
+
+pub fn temp_bytes(step: &Step, inner: usize) -> usize {
+    match choose(step, inner) {
+        Variant::Parts(parts) => {
+            step.shape.count() * parts * 4 * words_of(step.inputs[0].program.result_type(0))
+        }
+        Variant::Rows | Variant::Columns => 0,
+    }
+}
+
+pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
+    let outer = task.step.shape.count();
+    if outer == 0 {
+        return vec![];
+    }
+    let start = || {
+        let mut code = Code::new(task, None);
+        let t = code.input(0);
+        code.alias("T", t);
+        monoid(&mut code, op, t);
+        code.constant("WG", WG);
+        code.arg("inner", inner);
+        (code, t)
+    };
+    match choose(task.step, inner) {
+        Variant::Rows => {
+            let (mut code, t) = start();
+            code.finish(t);
+            vec![code.dispatch("reduce_rows", outer)]
+        }
+        Variant::Columns => {
+            let (mut code, t) = start();
+            code.finish(t);
+            code.arg("outer", outer);
+            vec![code.dispatch("reduce_columns", outer.div_ceil(WG))]
+        }
+        Variant::Parts(parts) => {
+            let (mut first, t) = start();
+            first.arg("parts", parts);
+            first.arg("part", PART);
+            temp_access(&mut first, t, outer * parts);
+            let (mut second, _) = start();
+            second.arg("parts", parts);
+            temp_access(&mut second, t, outer * parts);
+            second.finish(t);
+            vec![first.dispatch("reduce_parts", outer * parts), second.dispatch("reduce_joined", outer)]
+        }
+    }
+}
+
+/// `combine` and `identity` of a reduction.
+pub fn monoid(code: &mut Code<'_>, op: ReduceOp, t: ScalarType) {
+    let function = match op {
+        ReduceOp::Sum => BinaryFn::Add,
+        ReduceOp::Prod => BinaryFn::Mul,
+        ReduceOp::Min => BinaryFn::Min,
+        ReduceOp::Max => BinaryFn::Max,
+        ReduceOp::Any => BinaryFn::Or,
+        ReduceOp::All => BinaryFn::And,
+    };
+    let identity = literal(identity(op, t), t);
+    let combined = binary(function, t, "a", "b");
+    code.push(&format!(
+        "fn combine(a: T, b: T) -> T {{\n    return {combined};\n}}\nfn identity() -> T {{\n    return {identity};\n}}\n"
+    ));
+}
+
+fn identity(op: ReduceOp, t: ScalarType) -> Number {
+    match op {
+        ReduceOp::Sum | ReduceOp::Any => Number::Int(0),
+        ReduceOp::Prod | ReduceOp::All => Number::Int(1),
+        ReduceOp::Min | ReduceOp::Max if t.is_float() => {
+            Number::Float(if op == ReduceOp::Min { f64::INFINITY } else { f64::NEG_INFINITY })
+        }
+        ReduceOp::Min | ReduceOp::Max if t == ScalarType::Bool => Number::Bool(op == ReduceOp::Min),
+        ReduceOp::Min | ReduceOp::Max => {
+            let (low, high) =
+                t.dtype().integer_range().expect("what is neither float nor bool is an integer");
+            Number::Uint(if op == ReduceOp::Min { high } else { low } as u64)
+        }
+    }
+}
+
+/// `put_part` and `get_part`: values of the type in working memory.
+pub fn temp_access(code: &mut Code<'_>, t: ScalarType, count: usize) {
+    let k = code.open(Bound::Temp(0), count * 4 * words_of(t), Access::Write);
+    let (put, get) = match t {
+        ScalarType::I64 | ScalarType::U64 => (
+            format!("s{k}(2u * i, v.x);\n    s{k}(2u * i + 1u, v.y);"),
+            format!("vec2<u32>(g{k}(2u * i), g{k}(2u * i + 1u))"),
+        ),
+        ScalarType::Bool => (format!("s{k}(i, select(0u, 1u, v));"), format!("(g{k}(i) != 0u)")),
+        _ => (format!("s{k}(i, bitcast<u32>(v));"), from_words(t, &format!("vec2<u32>(g{k}(i), 0u)"))),
+    };
+    code.push(&format!(
+        "fn put_part(i: u32, v: {t}) {{\n    {put}\n}}\nfn get_part(i: u32) -> {t} {{\n    return {get};\n}}\n",
+        t = name(t)
+    ));
+}

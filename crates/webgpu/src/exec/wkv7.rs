@@ -1,0 +1,30 @@
+//! RWKV-7's recurrence.
+
+use super::WG;
+use crate::codegen::{Access, Code, Dispatch, Task};
+
+pub fn lower(task: &Task<'_>) -> Vec<Dispatch> {
+    let [steps, heads, depth] = *task.step.input_shapes[0] else {
+        unreachable!("inputs have three axes");
+    };
+    if heads * depth == 0 {
+        return vec![];
+    }
+    let mut code = Code::new(task, None);
+    for slot in 0..7 {
+        code.input(slot);
+    }
+    // The result is contiguous f32 with nothing behind it: the kernel works in its memory.
+    let store = &task.step.stores[0];
+    let first = code.word(store.layout.offset as u32);
+    let k = code.open_store(store, Access::Write);
+    code.push(&format!(
+        "fn get_f32(i: u32) -> f32 {{\n    return bitcast<f32>(g{k}({first} + i));\n}}\n\
+         fn put_f32(i: u32, v: f32) {{\n    s{k}({first} + i, bitcast<u32>(v));\n}}\n"
+    ));
+    code.constant("WG", WG);
+    code.arg("steps", steps);
+    code.arg("heads", heads);
+    code.arg("depth", depth);
+    vec![code.dispatch("wkv7_rows", (heads * depth).div_ceil(WG))]
+}
