@@ -12,3 +12,4 @@ mod problems;
 mod quant;
 mod rig;
 mod table;
+mod wkv7;
