@@ -81,6 +81,10 @@ impl<T: Real> Gemm<T> {
             // SAFETY: the same promises.
             return unsafe { vector::gemv(self, worker, a, b, c, memory) };
         }
+        if (n == 1 && a.has_runs()) || (m == 1 && b.has_runs()) {
+            // SAFETY: the same promises.
+            return unsafe { vector::gemv_by_runs(self, worker, a, b, c, memory) };
+        }
         #[cfg(all(feature = "accelerate", target_vendor = "apple"))]
         if let (Some(a), Some(b), Some(c)) = (a.strided(), b.strided(), c.strided())
             && let Some(product) = super::accelerate::BlasProduct::of(self.shape, a, b, c)

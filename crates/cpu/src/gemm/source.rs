@@ -4,6 +4,7 @@
 //! some lanes wide and holds, for every step of depth, the numbers of its lanes side by side.
 
 use crate::isa::{Isa, Kernel, Real, dispatch, transpose_block, transpose_side};
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -32,6 +33,16 @@ pub trait PackSource<T>: Sync {
     /// The operand as plain memory, if it is that: small and thin products then skip the packing.
     fn strided(&self) -> Option<Strided<'_, T>> {
         None
+    }
+
+    /// Whether [`PackSource::run`] is quick: lanes lie along depth, and only their type differs.
+    fn has_runs(&self) -> bool {
+        false
+    }
+
+    /// Writes a part of one lane, in order.
+    fn run(&self, lane: usize, depth: Range<usize>, out: &mut [T]) {
+        self.pack(lane..lane + 1, depth, 1, out);
     }
 }
 
@@ -295,7 +306,24 @@ impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
 /// A strided operand in a narrower type, widened while packing.
 pub struct Widen<'a, S>(pub Strided<'a, S>);
 
-impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S> {
+impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S>
+where
+    [S]: HalfFloatSliceExt,
+{
+    fn has_runs(&self) -> bool {
+        self.0.depth == 1
+    }
+
+    fn run(&self, lane: usize, depth: Range<usize>, out: &mut [f32]) {
+        if self.0.depth == 1 {
+            // SAFETY: `Strided::new` promises that every element is readable, and the run's are adjacent.
+            let from = unsafe { std::slice::from_raw_parts(self.0.at(lane, depth.start), depth.len()) };
+            from.convert_to_f32_slice(out);
+        } else {
+            self.pack(lane..lane + 1, depth, 1, out);
+        }
+    }
+
     fn pack_panels(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [f32]) {
         pack_strided_panels(self.0, lanes, depth, width, out);
     }
