@@ -88,6 +88,11 @@ fn the_page_of_ops_is_current() {
     if std::env::var_os("WOOTZ_BLESS").is_some() {
         std::fs::write(path, &page).unwrap();
     }
-    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    let mut committed = std::fs::read_to_string(path).unwrap_or_default();
+    // A machine without a device cannot say what it refuses.
+    for (name, _) in Device::missing() {
+        let row = format!("| {name} |");
+        committed = committed.split_inclusive('\n').filter(|line| !line.starts_with(&row)).collect();
+    }
     assert!(committed == page, "docs/ops.md is out of date: WOOTZ_BLESS=1 cargo test -p wootz --test docs");
 }
