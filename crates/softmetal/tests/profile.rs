@@ -83,3 +83,17 @@ fn constants_are_counted_apart() {
     let (c, _) = counted(src, 32, 32, &[zeros::<f32>(32), inline(32u32), zeros::<f32>(32)]);
     assert_eq!((c.device_bytes_read, c.constant_bytes_read, c.memory_instructions), (128, 128, 2));
 }
+
+#[test]
+fn code_that_was_checked_before_is_counted_all_the_same() {
+    let cache = tempfile::tempdir().unwrap();
+    let src = "kernel void k(device float *y, uint i [[thread_position_in_grid]]) { y[i] = y[i] * 3.0f; }";
+    let run = |mut r: Run| {
+        r.device.cache_dir = Some(cache.path().into());
+        r.run(src, "k", 32, 32, &[zeros::<f32>(32)]).unwrap().profiles
+    };
+    run(Run::checked());
+    let mut counting = Run::default();
+    counting.device.profile = true;
+    assert_eq!(run(counting)[0].counters.flops_f32, 32);
+}

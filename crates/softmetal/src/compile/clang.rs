@@ -129,8 +129,11 @@ impl Compiler {
     /// Compiles C++ text to a shared library in the cache, or finds it there. Gives its path.
     pub fn compile(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<PathBuf> {
         let flags = flags(mode);
-        let name =
-            format!("{}.so", key([text.as_bytes(), self.identity.as_bytes(), flags.join(" ").as_bytes()]));
+        // Counted code has the flags of checked code, but is not the same.
+        let joined = flags.join(" ");
+        let parts =
+            [text.as_bytes(), self.identity.as_bytes(), joined.as_bytes(), &[u8::from(mode.counting)]];
+        let name = format!("{}.so", key(parts));
         let path = self.cache.path("kernels").join(&name[..2]).join(&name);
         if path.exists() {
             return Ok(path);
