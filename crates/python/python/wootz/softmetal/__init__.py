@@ -70,6 +70,7 @@ class Counters:
     threads: int = 0
     device_bytes_read: int = 0
     device_bytes_written: int = 0
+    constant_bytes_read: int = 0
     threadgroup_bytes_read: int = 0
     threadgroup_bytes_written: int = 0
     transactions: int = 0
