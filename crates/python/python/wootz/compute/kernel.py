@@ -13,6 +13,12 @@ from ..errors import ArgumentError, ConversionError, DTypeError, KernelError
 __all__ = ["Kernel", "SourceKernel", "get_elementwise_kernel", "get_matrix_multiply_kernel", "get_vector_add_kernel"]
 
 
+def _workgroup_size(source):
+    """The group size that a WGSL text states in plain numbers, or None."""
+    found = re.search(r"@workgroup_size\s*\(\s*([0-9,\s]+?)\s*,?\s*\)", source)
+    return tuple(int(part) for part in found.group(1).split(",")) if found else None
+
+
 class Kernel:
     """A Python function over arrays, traced once for each signature and then run as one plan.
 
@@ -112,7 +118,8 @@ class SourceKernel:
         for extent in shape:
             count *= extent
         grid = _triple(grid or (count,), "grid_size")
-        block = _triple(block or (min(count, 256) or 1,), "block_size")
+        # WGSL states its group size in the text; a size given from outside could only contradict it.
+        block = _triple(_workgroup_size(self.source) or block or (min(count, 256) or 1,), "block_size")
         source = {
             "language": self.language,
             "text": self.source,
