@@ -156,7 +156,7 @@ impl<'a> Lowering<'a> {
                 graph: self.graph,
                 stored: &self.stored,
                 params: &self.params,
-                max_loads: self.capabilities.max_loads,
+                max_loads: self.capabilities.max_loads.max(Capabilities::LEAST_LOADS),
             };
             match Fuser::new(&context, kernel).fuse(index, views) {
                 Ok(fused) => return fused,

@@ -310,7 +310,7 @@ pub struct Capabilities {
     pub fuses_input: fn(kernel: &'static str, slot: usize) -> bool,
     /// Whether elementwise code may be fused behind a kernel.
     pub fuses_output: fn(kernel: &'static str) -> bool,
-    /// The most loads in one step.
+    /// The most loads in one step; at least [`Capabilities::LEAST_LOADS`] are taken.
     pub max_loads: usize,
     /// The most elementwise ops in one step.
     pub max_ops: usize,
@@ -319,6 +319,9 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
+    /// An op has up to three operands, and all of them may be in memory.
+    pub const LEAST_LOADS: usize = 3;
+
     /// Everything fuses.
     pub const ALL: Capabilities = Capabilities {
         fuses_input: |_, _| true,

@@ -161,6 +161,19 @@ fn limits_of_a_device_split_steps() {
 }
 
 #[test]
+fn an_op_with_three_operands_fits_however_few_loads_a_device_takes() {
+    let condition = binary(ElementwiseOp::Less, &leaf(&[32]), &leaf(&[32]));
+    let out = build::elementwise(ElementwiseOp::Where, &[&condition, &leaf(&[32]), &leaf(&[32])]).unwrap();
+    let limits = Capabilities { max_loads: 1, ..Capabilities::ALL };
+    let plan = Plan::new(&Trace::of(&[out]).graph, &limits);
+    assert!(
+        plan.steps.iter().all(|s| s.epilogue.loads.len() <= Capabilities::LEAST_LOADS),
+        "{}",
+        plan.explain()
+    );
+}
+
+#[test]
 fn explanations_name_steps_shapes_and_bytes() {
     let x = leaf(&[8, 32]);
     let out = build::softmax(&unary(ElementwiseOp::Exp, &x), -1, false).unwrap();

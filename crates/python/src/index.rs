@@ -7,38 +7,27 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 use wootz::{DType, Index, Selector, Tensor};
 
-/// A key's parts, with an ellipsis spelled out.
+/// A key's parts.
 fn selectors(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Vec<Selector>> {
     let items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
         Ok(tuple) => tuple.iter().collect(),
         Err(_) => vec![key.clone()],
     };
-    let mut parts = Vec::with_capacity(items.len());
-    let mut ellipsis = None;
-    for item in &items {
-        if item.is_instance_of::<PyEllipsis>() {
-            if ellipsis.replace(parts.len()).is_some() {
-                return Err(raise("OutOfRangeError", "more than one ellipsis in an index"));
-            }
-            continue;
-        }
-        parts.push(selector(tensor, item)?);
+    let parts: Vec<Selector> = items.iter().map(|item| selector(tensor, item)).collect::<PyResult<_>>()?;
+    if parts.iter().filter(|part| matches!(part, Selector::Rest)).count() > 1 {
+        return Err(raise("OutOfRangeError", "more than one ellipsis in an index"));
     }
-    let named: usize = parts.iter().map(axes_of).sum();
+    let named: usize = parts.iter().map(Selector::axes).sum();
     let Some(missing) = tensor.rank().checked_sub(named) else {
         let message = format!("{named} axes are indexed of an array of shape {}", tensor.shape());
         return Err(raise("OutOfRangeError", message));
     };
-    if let Some(at) = ellipsis {
-        let whole = std::iter::repeat_n(Selector::Basic(Index::All), missing);
-        parts.splice(at..at, whole);
-    }
-    check_masks(tensor, &parts)?;
+    check_masks(tensor, &parts, missing)?;
     Ok(parts)
 }
 
 /// A mask that does not fit its axes is an index out of range to Python people.
-fn check_masks(tensor: &Tensor, parts: &[Selector]) -> PyResult<()> {
+fn check_masks(tensor: &Tensor, parts: &[Selector], rest: usize) -> PyResult<()> {
     let mut axis = 0;
     for part in parts {
         if let Selector::Where(mask) = part {
@@ -52,23 +41,17 @@ fn check_masks(tensor: &Tensor, parts: &[Selector]) -> PyResult<()> {
                 return Err(raise("OutOfRangeError", message));
             }
         }
-        axis += axes_of(part);
+        axis += if matches!(part, Selector::Rest) { rest } else { part.axes() };
     }
     Ok(())
-}
-
-/// How many axes a selector takes.
-fn axes_of(selector: &Selector) -> usize {
-    match selector {
-        Selector::Basic(Index::New) => 0,
-        Selector::Basic(_) | Selector::At(_) => 1,
-        Selector::Where(mask) => mask.rank(),
-    }
 }
 
 fn selector(tensor: &Tensor, item: &Bound<'_, PyAny>) -> PyResult<Selector> {
     if item.is_none() {
         return Ok(Selector::Basic(Index::New));
+    }
+    if item.is_instance_of::<PyEllipsis>() {
+        return Ok(Selector::Rest);
     }
     if let Ok(slice) = item.cast::<PySlice>() {
         return range(slice).map(Selector::Basic);

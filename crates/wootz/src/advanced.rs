@@ -17,6 +17,20 @@ pub enum Selector {
     At(Tensor),
     /// The elements where this is true. It is evaluated, because the shape of the result depends on it.
     Where(Tensor),
+    /// All of the axes that the other selectors leave, as an ellipsis; none, if they leave none. Index arrays on its two
+    /// sides do not stand side by side even then. At most one.
+    Rest,
+}
+
+impl Selector {
+    /// How many axes it takes; [`Selector::Rest`] none of its own.
+    pub fn axes(&self) -> usize {
+        match self {
+            Selector::Basic(Index::New) | Selector::Rest => 0,
+            Selector::Basic(_) | Selector::At(_) => 1,
+            Selector::Where(mask) => mask.rank(),
+        }
+    }
 }
 
 impl From<Index> for Selector {
@@ -32,6 +46,8 @@ enum Part {
     Along(Tensor),
     /// Positions along a new axis, which a zero-dimensional mask makes.
     AlongNew(Tensor),
+    /// Where an ellipsis stands.
+    Gap,
 }
 
 /// A selection after its basic part has been applied.
@@ -48,12 +64,12 @@ impl Tensor {
     /// The elements that the selectors name. Axes not named are taken whole.
     pub fn select(&self, selectors: &[Selector]) -> Result<Tensor> {
         let parts = self.expand_masks("select", selectors)?;
-        let (basic, arrays) = split(self, &parts);
+        let Split { basic, arrays, apart } = split(self, &parts);
         let view = self.index(&basic)?;
         if arrays.is_empty() {
             return Ok(view);
         }
-        let plan = view.gathered("select", arrays)?;
+        let plan = view.gathered("select", arrays, apart)?;
         let taken = view.front(&plan.axes)?.take(&plan.positions, 0)?;
         taken.move_front(plan.positions.rank(), plan.place)
     }
@@ -67,12 +83,12 @@ impl Tensor {
             return self.assign_where(mask, values);
         }
         let parts = self.expand_masks("select_assign", selectors)?;
-        let (basic, arrays) = split(self, &parts);
+        let Split { basic, arrays, apart } = split(self, &parts);
         if arrays.is_empty() {
             return self.index_assign(&basic, values);
         }
         let view = self.index(&basic)?;
-        let plan = view.gathered("select_assign", arrays)?;
+        let plan = view.gathered("select_assign", arrays, apart)?;
         let front = view.front(&plan.axes)?;
         let wanted = front.take(&plan.positions, 0)?.move_front(plan.positions.rank(), plan.place)?;
         let values = values.cast(self.dtype())?.drop_leading(wanted.rank())?.broadcast_to(wanted.shape())?;
@@ -105,6 +121,11 @@ impl Tensor {
 
     /// Masks as the positions where they are true, one array for each of their axes.
     fn expand_masks(&self, op: &'static str, selectors: &[Selector]) -> Result<Vec<Part>> {
+        let named: usize = selectors.iter().map(Selector::axes).sum();
+        let rests = selectors.iter().filter(|s| matches!(s, Selector::Rest)).count();
+        if rests > 1 {
+            return Err(Error::argument(op, "more than one selector stands for the remaining axes"));
+        }
         let mut parts = Vec::with_capacity(selectors.len());
         let mut axis = 0;
         for selector in selectors {
@@ -116,6 +137,12 @@ impl Tensor {
                 Selector::At(array) => {
                     parts.push(Part::Along(array.clone()));
                     axis += 1;
+                }
+                Selector::Rest => {
+                    let left = self.rank().saturating_sub(named);
+                    parts.extend((0..left).map(|_| Part::Basic(Index::All)));
+                    parts.push(Part::Gap);
+                    axis += left;
                 }
                 Selector::Where(mask) if mask.rank() == 0 => {
                     self.check_mask(op, mask, axis)?;
@@ -136,7 +163,7 @@ impl Tensor {
     }
 
     /// How index arrays, each with its axis of this tensor, select from it.
-    fn gathered(&self, op: &'static str, arrays: Vec<(usize, Tensor)>) -> Result<Gathered> {
+    fn gathered(&self, op: &'static str, arrays: Vec<(usize, Tensor)>, apart: bool) -> Result<Gathered> {
         let mut shape = Shape::scalar();
         for (_, array) in &arrays {
             if !array.dtype().is_integer() {
@@ -145,7 +172,7 @@ impl Tensor {
             shape = Shape::broadcast(op, &shape, array.shape())?;
         }
         let axes: Vec<usize> = arrays.iter().map(|(axis, _)| *axis).collect();
-        let adjacent = axes.windows(2).all(|pair| pair[1] == pair[0] + 1);
+        let adjacent = !apart && axes.windows(2).all(|pair| pair[1] == pair[0] + 1);
         let total: usize = axes.iter().map(|&axis| self.shape()[axis]).product();
         if total == 0 && shape.count() > 0 {
             return Err(Error::Index { op, index: 0, axis: axes[0], shape: self.shape().clone() });
@@ -223,14 +250,27 @@ impl Tensor {
     }
 }
 
-/// The basic part of a selection, and the arrays with the axes of the basic result that they index. Beside arrays, a single
-/// position counts as an array, which decides where the index axes go.
-fn split(tensor: &Tensor, parts: &[Part]) -> (Vec<Index>, Vec<(usize, Tensor)>) {
-    let any_array = parts.iter().any(|part| !matches!(part, Part::Basic(_)));
-    let (mut basic, mut arrays) = (Vec::new(), Vec::new());
+/// A selection in two parts, applied one after the other.
+struct Split {
+    basic: Vec<Index>,
+    /// Index arrays with the axes of the basic result that they index.
+    arrays: Vec<(usize, Tensor)>,
+    /// An ellipsis stands between arrays.
+    apart: bool,
+}
+
+/// Beside arrays, a single position counts as an array, which decides where the index axes go.
+fn split(tensor: &Tensor, parts: &[Part]) -> Split {
+    let any_array = parts.iter().any(|part| matches!(part, Part::Along(_) | Part::AlongNew(_)));
+    let mut split = Split { basic: Vec::new(), arrays: Vec::new(), apart: false };
+    let mut before_gap = None;
     let mut kept = 0;
     for part in parts {
         let (index, array) = match part {
+            Part::Gap => {
+                before_gap = Some(split.arrays.len());
+                continue;
+            }
             Part::Basic(Index::At(i)) if any_array => {
                 (Index::All, Some(Tensor::scalar(*i, DType::I64, tensor.device())))
             }
@@ -238,11 +278,12 @@ fn split(tensor: &Tensor, parts: &[Part]) -> (Vec<Index>, Vec<(usize, Tensor)>) 
             Part::Along(array) => (Index::All, Some(array.clone())),
             Part::AlongNew(array) => (Index::New, Some(array.clone())),
         };
-        arrays.extend(array.map(|array| (kept, array)));
-        basic.push(index);
+        split.arrays.extend(array.map(|array| (kept, array)));
+        split.basic.push(index);
         kept += usize::from(!matches!(index, Index::At(_)));
     }
-    (basic, arrays)
+    split.apart = before_gap.is_some_and(|before| 0 < before && before < split.arrays.len());
+    split
 }
 
 #[cfg(test)]
@@ -266,6 +307,20 @@ mod tests {
         let apart = grid().select(&[ints(&[0, 1, 1]), all, ints(&[3, 0, 1])]).unwrap();
         assert_eq!(apart.shape(), [3, 3]);
         assert_eq!(apart.to_vec::<i64>().unwrap(), [3, 7, 11, 12, 16, 20, 13, 17, 21]);
+    }
+
+    #[test]
+    fn an_ellipsis_that_stands_for_nothing_still_stands_between_arrays() {
+        let key = [Index::All.into(), Index::At(0).into(), Selector::Rest, ints(&[1])];
+        let apart = grid().select(&key).unwrap();
+        assert_eq!(apart.shape(), [1, 2]);
+        assert_eq!(apart.to_vec::<i64>().unwrap(), [1, 13]);
+        let values = Tensor::from_slice(&[-1i64, -2]).unwrap().reshape([1, 2]).unwrap();
+        let set = grid().select_assign(&key, &values).unwrap().to_vec::<i64>().unwrap();
+        assert_eq!((set[1], set[13]), (-1, -2));
+        let rest = grid().select(&[Selector::Rest, ints(&[0])]).unwrap();
+        assert_eq!(rest.shape(), [2, 3, 1]);
+        assert!(grid().select(&[Selector::Rest, Selector::Rest]).is_err());
     }
 
     #[test]
