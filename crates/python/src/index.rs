@@ -118,29 +118,13 @@ fn range(slice: &Bound<'_, PySlice>) -> PyResult<Index> {
     Ok(Index::Range { start: clamp(bound("start")?), stop: clamp(bound("stop")?), step })
 }
 
-/// The basic indices, if there is nothing else.
-fn basic(parts: &[Selector]) -> Option<Vec<Index>> {
-    parts
-        .iter()
-        .map(|part| match part {
-            Selector::Basic(index) => Some(*index),
-            Selector::At(_) | Selector::Where(_) => None,
-        })
-        .collect()
-}
-
 #[pymethods]
 impl PyArray {
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<PyArray> {
         let tensor = self.tensor();
         let parts = selectors(&tensor, key)?;
-        match basic(&parts) {
-            Some(indices) => array(tensor.index(&indices)),
-            None => {
-                evaluate_masks(py, &parts)?;
-                array(tensor.select(&parts))
-            }
-        }
+        evaluate_masks(py, &parts)?;
+        array(tensor.select(&parts))
     }
 
     fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -151,11 +135,7 @@ impl PyArray {
             };
             let parts = selectors(tensor, key)?;
             evaluate_masks(py, &parts)?;
-            let updated = match basic(&parts) {
-                Some(indices) => tensor.index_assign(&indices, &trim(&value, tensor)?),
-                None => tensor.select_assign(&parts, &value),
-            };
-            updated.or_raise()
+            tensor.select_assign(&parts, &value).or_raise()
         })
     }
 
@@ -181,13 +161,4 @@ fn evaluate_masks(py: Python<'_>, parts: &[Selector]) -> PyResult<()> {
         }
     }
     Ok(())
-}
-
-/// Leading axes of extent 1 that a value has more than the target, as NumPy allows in assignments.
-fn trim(value: &Tensor, target: &Tensor) -> PyResult<Tensor> {
-    let mut value = value.clone();
-    while value.rank() > target.rank() && value.shape()[0] == 1 {
-        value = value.squeeze(0).or_raise()?;
-    }
-    Ok(value)
 }

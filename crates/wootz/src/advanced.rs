@@ -84,10 +84,10 @@ impl Tensor {
         }
         let parts = self.expand_masks("select_assign", selectors)?;
         let Split { basic, arrays, apart } = split(self, &parts);
-        if arrays.is_empty() {
-            return self.index_assign(&basic, values);
-        }
         let view = self.index(&basic)?;
+        if arrays.is_empty() {
+            return self.index_assign(&basic, &values.drop_leading(view.rank())?);
+        }
         let plan = view.gathered("select_assign", arrays, apart)?;
         let front = view.front(&plan.axes)?;
         let wanted = front.take(&plan.positions, 0)?.move_front(plan.positions.rank(), plan.place)?;

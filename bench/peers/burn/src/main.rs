@@ -1,15 +1,27 @@
-//! burn as a peer of `wootz bench`, on its CPU backend (flex), in f32.
+//! burn as a peer of `wootz bench`, in f32: on its CPU backend (flex), or with the argument `wgpu` on the GPU, with its
+//! fusion and its tuning on.
 
 mod npy;
 
 use burn_tensor::activation::softmax;
-use burn_tensor::{Device, Tensor, TensorData};
+use burn_tensor::{Device, DeviceKind, Tensor, TensorData};
 use npy::Array;
 use peer_protocol::{Prepared, Request, serve};
 use std::hint::black_box;
 
-fn tensor<const D: usize>(array: &Array) -> Tensor<D> {
-    Tensor::from_data(TensorData::new(array.values.clone(), array.shape.clone()), &Device::flex())
+/// Moves an array to a device.
+fn tensor<const D: usize>(array: &Array, device: &Device) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(array.values.clone(), array.shape.clone()), device)
+}
+
+/// A function with its inputs on a device, which has finished when this has.
+fn timed<const D: usize>(arrays: &[Array], device: &Device, function: fn(&[Tensor<D>])) -> Prepared {
+    let inputs: Vec<Tensor<D>> = arrays.iter().map(|array| tensor(array, device)).collect();
+    let device = device.clone();
+    Ok(Some(Box::new(move || {
+        function(&inputs);
+        device.sync().map_err(|e| format!("{e:?}"))
+    })))
 }
 
 /// A function of vectors.
@@ -73,7 +85,7 @@ fn attention(t: &[Tensor<4>]) {
     black_box(softmax(scores, 3).matmul(repeated(&t[2])));
 }
 
-fn prepare(request: &Request) -> Prepared {
+fn prepare(request: &Request, device: &Device) -> Prepared {
     let op = request.op.as_str();
     if op != "attention" && of_vectors(op).is_none() && of_matrices(op).is_none() {
         return Ok(None);
@@ -86,18 +98,10 @@ fn prepare(request: &Request) -> Prepared {
         }
     }
     if op == "attention" {
-        let inputs: Vec<Tensor<4>> = arrays.iter().map(tensor).collect();
-        return Ok(Some(Box::new(move || {
-            attention(&inputs);
-            Ok(())
-        })));
+        return timed(&arrays, device, attention);
     }
     if let Some(function) = of_vectors(op) {
-        let inputs: Vec<Tensor<1>> = arrays.iter().map(tensor).collect();
-        return Ok(Some(Box::new(move || {
-            function(&inputs);
-            Ok(())
-        })));
+        return timed(&arrays, device, function);
     }
     // A vector beside a matrix is a column of a product, or a row that every row is multiplied by.
     for array in &mut arrays {
@@ -105,14 +109,16 @@ fn prepare(request: &Request) -> Prepared {
             array.shape = if op == "matmul" { vec![n, 1] } else { vec![1, n] };
         }
     }
-    let Some(function) = of_matrices(op) else { return Ok(None) };
-    let inputs: Vec<Tensor<2>> = arrays.iter().map(tensor).collect();
-    Ok(Some(Box::new(move || {
-        function(&inputs);
-        Ok(())
-    })))
+    match of_matrices(op) {
+        Some(function) => timed(&arrays, device, function),
+        None => Ok(None),
+    }
 }
 
 fn main() {
-    serve("burn 0.22, flex", 20, prepare);
+    let (device, version) = match std::env::args().nth(1).as_deref() {
+        Some("wgpu") => (Device::wgpu(DeviceKind::DefaultDevice), "burn 0.22, wgpu"),
+        _ => (Device::flex(), "burn 0.22, flex"),
+    };
+    serve(version, 20, |request| prepare(request, &device));
 }

@@ -46,7 +46,8 @@ pub struct Args {
     /// Seconds for each case and contender (default: 1, or 0.1 with --quick)
     #[arg(long)]
     seconds: Option<f64>,
-    /// Other libraries that take turns on the same data: all, or some of numpy, mlx, candle, burn, llama_cpp
+    /// Other libraries that take turns on the same data: all, or some of numpy, mlx, candle, burn, burn-wgpu,
+    /// llama_cpp
     #[arg(long, value_name = "NAMES", num_args = 0..=1, default_missing_value = "all", value_delimiter = ',')]
     peers: Vec<String>,
     /// A program of yours that speaks the peers' protocol (see bench/peers/README.md)

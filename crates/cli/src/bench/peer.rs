@@ -52,23 +52,43 @@ pub struct Peer {
     output: BufReader<ChildStdout>,
 }
 
-/// The peers of this project: name, and whether it is a Python script.
-const KNOWN: [(&str, bool); 5] =
-    [("numpy", true), ("mlx", true), ("candle", false), ("burn", false), ("llama_cpp", true)];
+/// A peer of this project, in `bench/peers`.
+struct Known {
+    name: &'static str,
+    /// What `bench/peers/setup` calls it.
+    package: &'static str,
+    program: Program,
+}
+
+enum Program {
+    /// Run by Python.
+    Script,
+    /// Compiled, with these arguments.
+    Binary(&'static [&'static str]),
+}
+
+const KNOWN: [Known; 6] = [
+    Known { name: "numpy", package: "numpy", program: Program::Script },
+    Known { name: "mlx", package: "mlx", program: Program::Script },
+    Known { name: "candle", package: "candle", program: Program::Binary(&[]) },
+    Known { name: "burn", package: "burn", program: Program::Binary(&[]) },
+    Known { name: "burn-wgpu", package: "burn", program: Program::Binary(&["wgpu"]) },
+    Known { name: "llama_cpp", package: "llama_cpp", program: Program::Script },
+];
 
 /// Starts the peers asked for. Known ones that cannot start are skipped with the reason; a program named by its path
 /// must start.
 pub fn start(names: &[String], programs: &[PathBuf]) -> Fallible<(Vec<Peer>, Vec<Skipped>)> {
     let all = names.iter().any(|n| n == "all");
-    if let Some(name) = names.iter().find(|n| *n != "all" && KNOWN.iter().all(|(known, _)| known != n)) {
-        let known: Vec<&str> = KNOWN.iter().map(|(name, _)| *name).collect();
+    if let Some(name) = names.iter().find(|n| *n != "all" && KNOWN.iter().all(|known| known.name != **n)) {
+        let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
         return Err(format!("no peer is known as {name:?}; known are {}", known.join(", ")).into());
     }
     let (mut peers, mut skipped) = (Vec::new(), Vec::new());
-    for (name, is_script) in KNOWN.into_iter().filter(|(name, _)| all || names.iter().any(|n| n == name)) {
-        match command(name, is_script).and_then(|command| Peer::start(name, command)) {
+    for known in KNOWN.iter().filter(|known| all || names.iter().any(|name| name == known.name)) {
+        match command(known).and_then(|command| Peer::start(known.name, command)) {
             Ok(peer) => peers.push(peer),
-            Err(error) => skipped.push(Skipped { name: name.into(), reason: error.to_string() }),
+            Err(error) => skipped.push(Skipped { name: known.name.into(), reason: error.to_string() }),
         }
     }
     for program in programs {
@@ -87,19 +107,22 @@ fn folder() -> PathBuf {
     if here.is_dir() { here } else { Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers") }
 }
 
-fn command(name: &str, is_script: bool) -> Fallible<Command> {
+fn command(known: &Known) -> Fallible<Command> {
     let folder = folder();
-    let advice = || format!("not installed; bench/peers/setup {name} does that");
-    if !is_script {
-        let program = folder.join("target/release").join(format!("peer-{name}"));
-        return if program.is_file() { Ok(Command::new(program)) } else { Err(advice().into()) };
+    let (program, argument) = match known.program {
+        Program::Script => {
+            (folder.join(".venv/bin/python"), Some(folder.join(known.package).join("peer.py")))
+        }
+        Program::Binary(_) => (folder.join(format!("target/release/peer-{}", known.package)), None),
+    };
+    if !program.is_file() {
+        return Err(format!("not installed; bench/peers/setup {} does that", known.package).into());
     }
-    let python = folder.join(".venv/bin/python");
-    if !python.is_file() {
-        return Err(advice().into());
+    let mut command = Command::new(program);
+    command.args(argument);
+    if let Program::Binary(arguments) = known.program {
+        command.args(arguments);
     }
-    let mut command = Command::new(python);
-    command.arg(folder.join(name).join("peer.py"));
     Ok(command)
 }
 
