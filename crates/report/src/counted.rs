@@ -12,7 +12,7 @@ pub struct Counted {
     /// Whose kernel it is; ours where nobody is named.
     #[serde(default = "ours")]
     pub project: String,
-    /// The kernel.
+    /// The kernel; several where a problem takes several launches.
     pub kernel: String,
     /// What it was run on, for people.
     pub problem: String,
@@ -22,13 +22,13 @@ pub struct Counted {
     pub reads: u64,
     /// Bytes stored to device memory.
     pub writes: u64,
-    /// Floating-point operations, matrix products included.
+    /// Floating-point operations, 1024 for each product of simdgroup matrices.
     pub flops: u64,
     /// Threadgroup barriers.
     pub barriers: u64,
     /// Simdgroup operations.
     pub simd_ops: u64,
-    /// Bytes of threadgroup memory of a group.
+    /// Bytes that passed through threadgroup memory, in and out.
     pub threadgroup_bytes: u64,
 }
 

@@ -11,8 +11,9 @@ mod problems;
 mod rig;
 mod table;
 
-use problems::{PROBLEMS, Row};
+use problems::PROBLEMS;
 use std::path::{Path, PathBuf};
+use wootz_report::Counted;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         arguments.get(at + 1).map(PathBuf::from)
     };
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let before: Vec<Row> = match std::fs::read_to_string(docs.join("metal-kernels.json")) {
+    let before: Vec<Counted> = match std::fs::read_to_string(docs.join("metal-kernels.json")) {
         Ok(text) => serde_json::from_str(&text)?,
         Err(_) => vec![],
     };
@@ -31,11 +32,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("{} {}", problem.name(), problem.dtype());
         rows.push(problem.ours(&rig));
         let kept = |project: &str| {
-            let same =
-                |r: &&Row| r.project == project && r.problem == problem.name() && r.dtype == problem.dtype();
+            let same = |r: &&Counted| {
+                r.project == project && r.problem == problem.name() && r.dtype == problem.dtype()
+            };
             before.iter().find(same).cloned()
         };
-        let mut counted = |project: &str, row: softmetal::Result<Row>| {
+        let mut counted = |project: &str, row: softmetal::Result<Counted>| {
             row.map_err(|e| failed.push(format!("{project}, {}: {e}", problem.name()))).ok()
         };
         rows.extend(match folder("--candle") {

@@ -1,6 +1,6 @@
 //! The kernels of two other projects on the same problems, run from their own sources with their own launch sizes.
 
-use crate::problems::{Problem, Row, blocks};
+use crate::problems::{Problem, blocks, counted};
 use crate::rig::noise;
 use half::f16;
 use softmetal::profile::DispatchProfile;
@@ -11,6 +11,7 @@ use softmetal::{
 use std::path::{Path, PathBuf};
 use wootz_blocks::BlockFormat;
 use wootz_ir::DType;
+use wootz_report::Counted;
 
 /// An argument of a kernel.
 enum Arg {
@@ -143,7 +144,7 @@ fn spelled(format: BlockFormat) -> String {
 }
 
 /// `candle-metal-kernels`, given its folder of `.metal` files.
-pub fn candle(folder: &Path, problem: &Problem) -> Result<Row> {
+pub fn candle(folder: &Path, problem: &Problem) -> Result<Counted> {
     let (file, launch) = match *problem {
         Problem::Gemm { size, dtype } => ("mlx_gemm.metal", candle_gemm(size, dtype)),
         Problem::Gemv { n, k } => ("gemv.metal", candle_gemv(n, k)),
@@ -176,7 +177,7 @@ pub fn candle(folder: &Path, problem: &Problem) -> Result<Row> {
         }
     };
     let peer = Peer::new(&folder.join(file), vec![folder.into()], &[])?;
-    Ok(Row::new("candle", problem, &peer.run(&launch)?))
+    Ok(counted("candle", problem, &peer.run(&launch)?))
 }
 
 fn candle_gemm(size: usize, dtype: DType) -> Launch {
@@ -297,7 +298,7 @@ fn candle_prefill(heads: usize, keys: usize, width: usize) -> Launch {
 }
 
 /// `ggml-metal.metal` of llama-cpp-python 0.3.9, given the folder that holds it.
-pub fn llama(folder: &Path, problem: &Problem) -> Result<Row> {
+pub fn llama(folder: &Path, problem: &Problem) -> Result<Counted> {
     let launch = match *problem {
         Problem::Gemm { size, dtype } => {
             llama_mm(dtype.name(), of(dtype, size * size), size * dtype.size(), (size, size, size))
@@ -317,7 +318,7 @@ pub fn llama(folder: &Path, problem: &Problem) -> Result<Row> {
     let above = folder.parent().unwrap_or(folder).to_path_buf();
     let defines = ["GGML_METAL_USE_BF16", "GGML_METAL_HAS_BF16"];
     let peer = Peer::new(&folder.join("ggml-metal.metal"), vec![above, folder.into()], &defines)?;
-    Ok(Row::new("llama.cpp", problem, &peer.run(&launch)?))
+    Ok(counted("llama.cpp", problem, &peer.run(&launch)?))
 }
 
 fn llama_mv(kind: &str, weights: Arg, row: usize, (n, k): (usize, usize)) -> Launch {

@@ -1,53 +1,28 @@
 //! The standard problems, and what our kernels do with them.
 
 use crate::rig::{Rig, noise};
-use serde::{Deserialize, Serialize};
 use softmetal::profile::{Counters, DispatchProfile};
 use wootz_blocks::{BlockFormat, quantize};
 use wootz_ir::build::{self, AttentionOptions};
 use wootz_ir::graph::NodeRef;
 use wootz_ir::{DType, Layout, Shape};
+use wootz_report::Counted;
 
-/// What one kernel did for one problem.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
-    /// Whose kernel.
-    pub project: String,
-    /// Its name; several where a problem takes several launches.
-    pub kernel: String,
-    pub problem: String,
-    pub dtype: String,
-    /// Bytes loaded from device memory.
-    pub reads: u64,
-    /// Bytes stored to it.
-    pub writes: u64,
-    /// Float operations, 1024 for each product of simdgroup matrices.
-    pub flops: u64,
-    /// Barriers of threadgroups.
-    pub barriers: u64,
-    /// Operations between lanes.
-    pub simd_ops: u64,
-    /// Bytes that passed through threadgroup memory, in and out.
-    pub threadgroup_bytes: u64,
-}
-
-impl Row {
-    /// The sum over the launches of a problem.
-    pub fn new(project: &str, problem: &Problem, launches: &[DispatchProfile]) -> Row {
-        let mut c = Counters::default();
-        launches.iter().for_each(|l| c.add(&l.counters));
-        Row {
-            project: project.into(),
-            kernel: launches.iter().map(|l| l.kernel.as_str()).collect::<Vec<_>>().join(" + "),
-            problem: problem.name(),
-            dtype: problem.dtype(),
-            reads: c.device_bytes_read,
-            writes: c.device_bytes_written,
-            flops: c.flops_f32 + c.flops_f16 + c.matrix_products * 1024,
-            barriers: c.barriers,
-            simd_ops: c.simd_operations,
-            threadgroup_bytes: c.threadgroup_bytes_read + c.threadgroup_bytes_written,
-        }
+/// The sum over the launches of a problem.
+pub fn counted(project: &str, problem: &Problem, launches: &[DispatchProfile]) -> Counted {
+    let mut c = Counters::default();
+    launches.iter().for_each(|l| c.add(&l.counters));
+    Counted {
+        project: project.into(),
+        kernel: launches.iter().map(|l| l.kernel.as_str()).collect::<Vec<_>>().join(" + "),
+        problem: problem.name(),
+        dtype: problem.dtype(),
+        reads: c.device_bytes_read,
+        writes: c.device_bytes_written,
+        flops: c.flops_f32 + c.flops_f16 + c.matrix_products * 1024,
+        barriers: c.barriers,
+        simd_ops: c.simd_operations,
+        threadgroup_bytes: c.threadgroup_bytes_read + c.threadgroup_bytes_written,
     }
 }
 
@@ -135,8 +110,8 @@ impl Problem {
     }
 
     /// What our kernels do with it.
-    pub fn ours(&self, rig: &Rig) -> Row {
-        Row::new("wootz", self, &rig.profiles(&self.node(rig)))
+    pub fn ours(&self, rig: &Rig) -> Counted {
+        counted("wootz", self, &rig.profiles(&self.node(rig)))
     }
 }
 

@@ -1,8 +1,8 @@
 //! The page.
 
-use crate::problems::Row;
 use softmetal::profile::CHIPS;
 use std::fmt::Write;
+use wootz_report::Counted;
 
 const HEAD: &str = "\
 # What the Metal kernels cost
@@ -18,7 +18,7 @@ Made by `cargo run -p wootz-metal --example kernel_table`; the same numbers are 
 ";
 
 /// Why one of our counts is above another project's.
-fn reason(ours: &Row, what: &str) -> &'static str {
+fn reason(ours: &Counted, what: &str) -> &'static str {
     match (ours.problem.split(' ').next().unwrap_or(""), what) {
         ("quantised", "lane ops") if ours.dtype.ends_with("_K") => {
             "the four lanes of a block load its head together, a word each, and pass the words on; theirs load it once per lane, which costs the reads above"
@@ -31,12 +31,12 @@ fn reason(ours: &Row, what: &str) -> &'static str {
     }
 }
 
-fn counts(row: &Row) -> [(&'static str, u64); 3] {
+fn counts(row: &Counted) -> [(&'static str, u64); 3] {
     [("device bytes", row.reads + row.writes), ("barriers", row.barriers), ("lane ops", row.simd_ops)]
 }
 
 /// The page's text.
-pub fn markdown(rows: &[Row]) -> String {
+pub fn markdown(rows: &[Counted]) -> String {
     let mut text = HEAD.to_string();
     text.push_str(
         "| problem | dtype | kernel | reads | writes | flop | barriers | lane ops | group memory |\n",
@@ -45,7 +45,8 @@ pub fn markdown(rows: &[Row]) -> String {
     for row in rows {
         let first = row.project == "wootz";
         let (problem, dtype) = if first { (&*row.problem, &*row.dtype) } else { ("", "") };
-        let Row { project, kernel, reads, writes, flops, barriers, simd_ops, threadgroup_bytes, .. } = row;
+        let Counted { project, kernel, reads, writes, flops, barriers, simd_ops, threadgroup_bytes, .. } =
+            row;
         let _ = writeln!(
             text,
             "| {problem} | {dtype} | {project}: `{kernel}` | {reads} | {writes} | {flops} | {barriers} | {simd_ops} | {threadgroup_bytes} |"
