@@ -1,6 +1,6 @@
 //! The blocked product: packing, the loops around the micro-kernel, and the workers' shares.
 
-use super::plan::{Gemm, Grid, SEGMENT, Shape};
+use super::plan::{BLOCKS_OF_B, Gemm, Grid, SEGMENT, Shape};
 use super::sink::{Sink, StridedSink};
 use super::source::{PackSource, Strided};
 use super::tile::TileArgs;
@@ -9,7 +9,9 @@ use crate::isa::{Real, prefetch};
 use crate::team::{SyncPtr, Worker, split_range};
 use std::ops::Range;
 
-/// Tiles of rows that a worker takes at a time, about: enough to pay for bringing in B again.
+/// Pieces of rows that a worker takes in a pass, about: the more, the better workers of unequal speed share,
+const PIECES: usize = 4;
+/// but with tiles enough to pay for bringing in B again.
 const PIECE_TILES: usize = 10;
 
 /// Where tiles go: straight into the result, or through working memory to a sink.
@@ -39,7 +41,8 @@ struct Product<'a, T: Real> {
 /// The parts of the working memory: B of the grid column, and this worker's own.
 #[derive(Clone, Copy)]
 struct Memory<T> {
-    b: *mut T,
+    /// Two blocks of B in turn: the next is packed while others still read the last.
+    b: [*mut T; 2],
     a: *mut T,
     segment: *mut T,
     partial: *mut T,
@@ -48,6 +51,8 @@ struct Memory<T> {
 /// One pass: some columns, some depth, and whether it is the first or the last over this depth.
 #[derive(Clone)]
 struct Pass {
+    /// Which block of B.
+    turn: usize,
     columns: Range<usize>,
     depth: Range<usize>,
     first: bool,
@@ -133,6 +138,7 @@ impl<T: Real> Gemm<T> {
         let (rows, cols) = (self.tiling.rows, self.tiling.cols);
         let columns = self.nc.min(self.shape.m.max(self.shape.n).next_multiple_of(cols) + workers * cols);
         let b = self.round(columns * self.kc);
+        let all_b = BLOCKS_OF_B * b * workers;
         let a = self.round(self.mc * self.kc);
         let segment = self.round(self.mc * (SEGMENT + cols));
         let share = |n: usize, grain, parts| split_range(n, grain, 0, parts).len().next_multiple_of(grain);
@@ -141,10 +147,10 @@ impl<T: Real> Gemm<T> {
         // SAFETY: the sums are those of `scratch_bytes`, which rounds the same way or up.
         unsafe {
             Memory {
-                b: start.add(b * (index / grid.rows)),
-                a: start.add(b * workers + a * index),
-                segment: start.add((b + a) * workers + segment * index),
-                partial: start.add((b + a + segment) * workers + partial * index),
+                b: [0, 1].map(|turn| start.add(b * (BLOCKS_OF_B * (index / grid.rows) + turn))),
+                a: start.add(all_b + a * index),
+                segment: start.add(all_b + a * workers + segment * index),
+                partial: start.add(all_b + (a + segment) * workers + partial * index),
             }
         }
     }
@@ -172,18 +178,17 @@ impl<T: Real> Product<'_, T> {
         let group = if idle { 0..0 } else { split_range(self.n, tile_cols, column, columns) };
         let widest = split_range(self.n, tile_cols, 0, columns).len();
         let share = rows > 1 && self.bare_b.is_none();
-        let mut fresh = true;
+        let mut turn = 0;
         for j in 0..widest.div_ceil(self.gemm.nc) {
             let start = group.end.min(group.start + j * self.gemm.nc);
             let columns = start..group.end.min(start + self.gemm.nc);
             for p in (0..self.k).step_by(self.gemm.kc) {
                 let depth = p..self.k.min(p + self.gemm.kc);
-                let pass = Pass { columns: columns.clone(), first: p == 0, last: depth.end == self.k, depth };
-                if share && !fresh {
-                    self.worker.barrier();
-                }
-                fresh = false;
-                // SAFETY: the barriers keep the packing of B apart from its use; shares are disjoint.
+                let (first, last) = (p == 0, depth.end == self.k);
+                let pass = Pass { turn, columns: columns.clone(), first, last, depth };
+                turn = (turn + 1) % BLOCKS_OF_B;
+                // SAFETY: this block was used two passes ago, and whoever passed the barrier since is done with it;
+                // shares are disjoint.
                 unsafe { self.pack_b(&pass, row) };
                 if share {
                     self.worker.barrier();
@@ -209,8 +214,8 @@ impl<T: Real> Product<'_, T> {
     fn row_blocks(&self) -> Option<usize> {
         let shared = self.grid.columns == 1 && self.grid.rows > 1 && self.bare_b.is_none();
         let in_memory = matches!(self.output, Output::Memory(_));
-        let per_worker = self.m.div_ceil(self.grid.rows * PIECE_TILES * self.gemm.tiling.rows).max(1);
-        (shared && in_memory).then_some(per_worker * self.grid.rows)
+        let most = self.m.div_ceil(self.grid.rows * PIECE_TILES * self.gemm.tiling.rows);
+        (shared && in_memory).then_some(most.clamp(1, PIECES) * self.grid.rows)
     }
 
     /// Packs this worker's share of the panels of B for a pass.
@@ -231,7 +236,7 @@ impl<T: Real> Product<'_, T> {
     }
 
     fn b_panel(&self, pass: &Pass, panel: usize) -> *mut T {
-        self.memory.b.wrapping_add(panel * self.gemm.tiling.cols * pass.depth.len())
+        self.memory.b[pass.turn].wrapping_add(panel * self.gemm.tiling.cols * pass.depth.len())
     }
 
     /// All of this worker's rows for a pass, in blocks that fit the second cache.

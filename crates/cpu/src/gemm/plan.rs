@@ -21,6 +21,8 @@ const DEPTH_BYTES: usize = 24 << 10;
 const A_BLOCK_BYTES: usize = 320 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
 const B_BLOCK_BYTES: usize = 4 << 20;
+/// Blocks of B that are packed in turn.
+pub(super) const BLOCKS_OF_B: usize = 2;
 /// Columns that an epilogue gets at a time, about.
 pub(super) const SEGMENT: usize = 256;
 
@@ -69,7 +71,7 @@ impl<T: Real> Gemm<T> {
         // Enough for the grid of any worker count up to `workers`, and for the operands exchanged.
         let (rows, cols) = (self.tiling.rows, self.tiling.cols);
         let columns = self.nc.min(m.max(n).next_multiple_of(cols) + workers * cols);
-        let b = self.round(columns * self.kc) * workers;
+        let b = self.round(columns * self.kc) * BLOCKS_OF_B * workers;
         let a = self.round(self.mc * self.kc) * workers;
         let wide = (n + workers * cols).min(workers * self.nc);
         let partial = if k > self.kc { (m + workers * rows) * wide + workers * ALIGN } else { 0 };
