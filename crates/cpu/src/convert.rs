@@ -52,6 +52,24 @@ pub(crate) fn f32_to_bf16_element(value: f32) -> bf16 {
     bf16::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { quiet } else { rounded } as u16)
 }
 
+/// Widens numbers side by side; for bodies that are compiled for an instruction set.
+#[inline(always)]
+pub(crate) fn widen_f16<I: Isa>(x: &[f16], y: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    let (x, y) = f16c::widen::<I>(x, y);
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = f16_to_f32_element(x);
+    }
+}
+
+/// As [`widen_f16`].
+#[inline(always)]
+pub(crate) fn widen_bf16(x: &[bf16], y: &mut [f32]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = bf16_to_f32_element(x);
+    }
+}
+
 macro_rules! slice_conversions {
     ($($(#[$meta:meta])* $name:ident: $from:ty => $to:ty, $element:expr $(, $hardware:ident)?;)*) => {
         isa_fn! {$(

@@ -30,6 +30,8 @@ use std::ops::Range;
 const TILE: usize = 64;
 /// Rows per stack, about: enough to pay for packing the keys.
 const ROWS: usize = 48;
+/// With this many units per worker it does not matter that some workers have one more.
+const EVEN: usize = 4;
 /// Keys that are worth a part of their own.
 const PART: usize = 256;
 
@@ -157,9 +159,21 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
         let queries = (ROWS / per_query).clamp(1, s.queries.max(1));
         let stacks = s.queries.div_ceil(queries);
         let units = (s.batch * s.groups * stacks).max(1);
-        let parts =
-            if units >= workers { 1 } else { workers.div_ceil(units).min(s.keys.div_ceil(PART)).max(1) };
-        Division { queries, stacks, parts }
+        let worthwhile = self.seen().div_ceil(PART).max(1);
+        let parts = if units < workers {
+            workers.div_ceil(units)
+        } else if units < EVEN * workers && !units.is_multiple_of(workers) {
+            // Three groups and two workers: one would do twice as much as the other.
+            2
+        } else {
+            1
+        };
+        Division { queries, stacks, parts: parts.min(worthwhile) }
+    }
+
+    /// Keys that the last query sees.
+    fn seen(&self) -> usize {
+        self.rule.visible(self.shape.queries.saturating_sub(1), self.shape.keys).len()
     }
 
     fn unit(&self, division: Division, index: usize) -> Unit {
@@ -177,8 +191,8 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
     /// Bytes of working memory that [`Attention::run`] needs with up to `workers` workers.
     pub fn scratch_bytes(&self, workers: usize) -> usize {
         let own = Stack::<T>::len(&self.shape, self.rows(), &self.tiling()) * workers;
-        // Parts exist only if there are fewer units than workers; so there are fewer than twice as many of them.
-        let parts = 2 * workers * self.rows() * (self.padded_width() + 2);
+        // Units are divided only if there are few, as `division` says.
+        let parts = 2 * EVEN * workers * self.rows() * (self.padded_width() + 2);
         (own + parts) * size_of::<T>() + ALIGN
     }
 

@@ -235,7 +235,7 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
         Kernel::Matmul { .. } => matmul::shared_bytes(step, workers),
         Kernel::Reduce { .. } => reduce::shared_bytes(step, workers),
         Kernel::Attention(_) => attention::shared_bytes(step, workers),
-        Kernel::QuantMatmul { format } => quant::shared_bytes(step, *format),
+        Kernel::QuantMatmul { format } => quant::shared_bytes(step, *format, workers),
         Kernel::Map
         | Kernel::ArgReduce(_)
         | Kernel::Scan(_)

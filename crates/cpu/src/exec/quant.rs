@@ -17,17 +17,28 @@ fn is_direct(step: &Step) -> bool {
         && step.stores[0].layout.is_contiguous()
 }
 
-/// Activations coded for all workers, and results that an epilogue has yet to finish.
-pub fn shared_bytes(step: &Step, format: BlockFormat) -> usize {
+/// How many copies of the coded activations there are. One row is coded by every worker for itself: that takes no
+/// longer than to wait for one of them, and nobody has to.
+fn copies(rows: usize, workers: usize) -> usize {
+    if rows == 1 { workers } else { 1 }
+}
+
+/// Activations coded, and results that an epilogue has yet to finish.
+pub fn shared_bytes(step: &Step, format: BlockFormat, workers: usize) -> usize {
     let (x, weights) = (&step.input_shapes[0], &step.input_shapes[1]);
     let columns = weights[1] / format.block_bytes() * format.block_len();
     let rows = x.count().checked_div(columns).unwrap_or(0);
-    let coded = match ActLayout::new(columns) {
-        Some(layout) if Weights::supports(format) => rows * layout.words() * 4,
-        _ => rows * columns * 4,
-    };
     let results = if is_direct(step) { 0 } else { rows * weights[0] * 4 };
-    coded.next_multiple_of(64) + results
+    coded_bytes(rows, columns, format) * copies(rows, workers) + results
+}
+
+/// Bytes of one copy of the activations, as integers where there is an integer product.
+fn coded_bytes(rows: usize, columns: usize, format: BlockFormat) -> usize {
+    let words = match ActLayout::new(columns) {
+        Some(layout) if Weights::supports(format) => layout.words(),
+        _ => columns,
+    };
+    (rows * words * 4).next_multiple_of(64)
 }
 
 /// The number of columns of a product's weights, and whether its activations are coded as 8-bit integers.
@@ -74,8 +85,13 @@ struct Product<'a> {
     rows: usize,
     columns: usize,
     width: usize,
-    shared: *mut u8,
-    coded_bytes: usize,
+    /// Where this worker finds the activations.
+    coded: *mut u8,
+    /// The rows of activations that this worker codes, and whether others wait for them.
+    to_code: std::ops::Range<usize>,
+    is_shared: bool,
+    /// Unfinished results of all workers.
+    unfinished: *mut u8,
 }
 
 pub fn matmul(task: &Task<'_>, workspace: &mut Workspace, format: BlockFormat) {
@@ -86,9 +102,20 @@ pub fn matmul(task: &Task<'_>, workspace: &mut Workspace, format: BlockFormat) {
         return;
     }
     let layout = ActLayout::new(columns).filter(|_| Weights::supports(format));
-    let coded_bytes = layout.map_or(rows * columns * 4, |l| rows * l.words() * 4).next_multiple_of(64);
-    let shared = task.shared.get();
-    let product = Product { task, format, rows, columns, width: weights[0], shared, coded_bytes };
+    let copies = copies(rows, task.worker.count());
+    let bytes = coded_bytes(rows, columns, format);
+    let is_shared = copies == 1;
+    let product = Product {
+        task,
+        format,
+        rows,
+        columns,
+        width: weights[0],
+        coded: task.shared.get().wrapping_add(if is_shared { 0 } else { task.worker.index() * bytes }),
+        to_code: if is_shared { task.worker.split(rows, 1) } else { 0..rows },
+        is_shared,
+        unfinished: task.shared.get().wrapping_add(copies * bytes),
+    };
     match layout {
         Some(layout) => product.by_integers(workspace, layout),
         None => product.by_floats(workspace),
@@ -103,7 +130,14 @@ impl Product<'_> {
             let start = unsafe { self.task.epilogue.store_in_memory(self.task.run) };
             return start.expect("a direct step stores in memory").cast();
         }
-        self.shared.wrapping_add(self.coded_bytes).cast()
+        self.unfinished.cast()
+    }
+
+    /// Waits until all activations are coded, where workers code for each other.
+    fn meet(&self) {
+        if self.is_shared {
+            self.task.worker.barrier();
+        }
     }
 
     /// Runs the epilogue over this worker's columns of every row.
@@ -127,20 +161,21 @@ impl Product<'_> {
     fn by_integers(&self, workspace: &mut Workspace, layout: ActLayout) {
         let task = self.task;
         let words = layout.words();
-        let codes: *mut u32 = self.shared.cast();
+        let codes: *mut u32 = self.coded.cast();
         let row_values = workspace.slice::<f32>(self.columns);
-        // SAFETY: workers code disjoint rows; the barrier stands between coding and reading.
+        // SAFETY: workers code rows of their own, or copies of their own; a barrier stands between coding and reading
+        // what others coded.
         unsafe {
             if !task.coded {
                 let tape = &task.inputs[0];
                 let mut frame = tape.begin(task.run, workspace, self.columns);
-                for row in task.worker.split(self.rows, 1) {
+                for row in self.to_code.clone() {
                     let points = row * self.columns..(row + 1) * self.columns;
                     tape.load(task.run, &mut frame, points, row_values.as_mut_ptr().cast());
                     let record = std::slice::from_raw_parts_mut(codes.add(row * words), words);
                     layout.quantize_row(row_values, record);
                 }
-                task.worker.barrier();
+                self.meet();
             }
             let records = std::slice::from_raw_parts(codes, self.rows * words);
             let acts = Acts::new(layout, records).expect("whole records were made");
@@ -158,17 +193,17 @@ impl Product<'_> {
     /// Rows turned into floats one by one, for formats without an integer product.
     fn by_floats(&self, workspace: &mut Workspace) {
         let task = self.task;
-        let x: *mut f32 = self.shared.cast();
+        let x: *mut f32 = self.coded.cast();
         // SAFETY: as in `by_integers`.
         unsafe {
             if !task.coded {
                 let tape = &task.inputs[0];
                 let mut frame = tape.begin(task.run, workspace, self.columns);
-                for row in task.worker.split(self.rows, 1) {
+                for row in self.to_code.clone() {
                     let points = row * self.columns..(row + 1) * self.columns;
                     tape.load(task.run, &mut frame, points, x.add(row * self.columns).cast());
                 }
-                task.worker.barrier();
+                self.meet();
             }
             let own = task.worker.split(self.width, GRAIN);
             let output = self.output();

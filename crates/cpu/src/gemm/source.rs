@@ -3,6 +3,7 @@
 //! Both operands look the same to the packing: *lanes* (rows of A, columns of B) by *depth* (K). A panel is
 //! some lanes wide and holds, for every step of depth, the numbers of its lanes side by side.
 
+use crate::convert;
 use crate::isa::{Isa, Kernel, Real, dispatch, transpose_block, transpose_side};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -97,24 +98,33 @@ pub trait LoadAs<T>: Copy + Sync {
     const PLAIN: bool;
     /// Widens one number.
     fn load_as(self) -> T;
+    /// Widens numbers side by side; `to` is as long as `from`.
+    fn load_run<I: Isa>(from: &[Self], to: &mut [T]);
 }
 macro_rules! load_as {
-    ($($from:ty => $to:ty: $plain:literal $convert:expr;)*) => {$(
+    ($($from:ty => $to:ty: $plain:literal $convert:expr, $run:expr;)*) => {$(
         impl LoadAs<$to> for $from {
             const PLAIN: bool = $plain;
             #[inline(always)]
             fn load_as(self) -> $to {
                 $convert(self)
             }
+            #[inline(always)]
+            fn load_run<I: Isa>(from: &[Self], to: &mut [$to]) {
+                $run(from, to)
+            }
         }
     )*};
 }
 load_as! {
-    f32 => f32: true |v| v;
-    f64 => f64: true |v| v;
-    f16 => f32: false crate::convert::f16_to_f32_element;
-    bf16 => f32: false crate::convert::bf16_to_f32_element;
+    f32 => f32: true |v| v, |from, to: &mut [f32]| to.copy_from_slice(from);
+    f64 => f64: true |v| v, |from, to: &mut [f64]| to.copy_from_slice(from);
+    f16 => f32: false convert::f16_to_f32_element, convert::widen_f16::<I>;
+    bf16 => f32: false convert::bf16_to_f32_element, convert::widen_bf16;
 }
+
+/// The side of the largest block that is transposed in registers.
+const WIDEST_SIDE: usize = 8;
 
 /// Packs a strided operand, converting on the way. Monomorphic in the width, so that the inner loops have
 /// constant lengths.
@@ -137,7 +147,11 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
     #[inline(always)]
     fn transpose<I: Isa, const W: usize>(&mut self) {
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
-        let whole = if self.source.depth == 1 && S::PLAIN { self.transpose_blocks::<I, W>() } else { 0 };
+        let whole = match (self.source.depth, S::PLAIN) {
+            (1, true) => self.transpose_blocks::<I, W>(),
+            (1, false) => self.widen_blocks::<I, W>(),
+            _ => 0,
+        };
         for d in whole..n {
             let values: [T; W] = std::array::from_fn(|l| self.element(lane + l, first + d));
             self.out[d * W..(d + 1) * W].copy_from_slice(&values);
@@ -170,22 +184,63 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
         d
     }
 
+    /// As `transpose_blocks`, from another type: a block is widened row by row, then transposed.
     #[inline(always)]
-    fn copy<const W: usize>(&mut self) {
+    fn widen_blocks<I: Isa, const W: usize>(&mut self) -> usize {
+        let side = transpose_side::<I>(size_of::<T>());
+        if side == 1 || side > WIDEST_SIDE || !W.is_multiple_of(side) {
+            return 0;
+        }
+        let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
+        let mut wide = [[T::ZERO; WIDEST_SIDE]; W];
+        let whole = n / side * side;
+        for d in (0..whole).step_by(side) {
+            for (l, row) in wide.iter_mut().enumerate() {
+                // SAFETY: as in `element`; depth is adjacent here.
+                let from = unsafe { std::slice::from_raw_parts(self.source.at(lane + l, first + d), side) };
+                S::load_run::<I>(from, &mut row[..side]);
+            }
+            for l in (0..W).step_by(side) {
+                let to = self.out[d * W + l..(d + side) * W].as_mut_ptr();
+                // SAFETY: `side` rows of the widened block, and as many rows of `out`, which end inside the slice.
+                unsafe {
+                    transpose_block::<I, T>(wide[l].as_ptr(), WIDEST_SIDE as isize, side, to, W as isize);
+                }
+            }
+        }
+        whole
+    }
+
+    #[inline(always)]
+    fn copy<I: Isa, const W: usize>(&mut self) {
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
         for d in 0..n {
             // SAFETY: as in `element`; the lanes are adjacent here.
             let row = unsafe { std::slice::from_raw_parts(self.source.at(lane, first + d), W) };
-            let out = &mut self.out[d * W..(d + 1) * W];
-            for l in 0..W {
-                out[l] = row[l].load_as();
+            S::load_run::<I>(row, &mut self.out[d * W..(d + 1) * W]);
+        }
+    }
+
+    /// A panel of any width, a run of depth at a time.
+    #[inline(always)]
+    fn by_runs<I: Isa>(&mut self) {
+        let mut run = [T::ZERO; 64];
+        for (l, lane) in self.lanes.clone().enumerate() {
+            for start in self.depth.clone().step_by(run.len()) {
+                let run = &mut run[..(self.depth.end - start).min(64)];
+                // SAFETY: as in `element`; depth is adjacent here.
+                let from = unsafe { std::slice::from_raw_parts(self.source.at(lane, start), run.len()) };
+                S::load_run::<I>(from, run);
+                for (d, &value) in run.iter().enumerate() {
+                    self.out[(start - self.depth.start + d) * self.width + l] = value;
+                }
             }
         }
     }
 
     #[inline(always)]
     fn fixed<I: Isa, const W: usize>(&mut self) {
-        if self.source.lane == 1 { self.copy::<W>() } else { self.transpose::<I, W>() }
+        if self.source.lane == 1 { self.copy::<I, W>() } else { self.transpose::<I, W>() }
     }
 }
 
@@ -200,6 +255,7 @@ impl<S: LoadAs<T>, T: Real> Kernel for PackStrided<'_, S, T> {
             (true, 12) => self.fixed::<I, 12>(),
             (true, 16) => self.fixed::<I, 16>(),
             (true, 32) => self.fixed::<I, 32>(),
+            _ if self.source.depth == 1 => self.by_runs::<I>(),
             _ => {
                 for d in 0..self.depth.len() {
                     for l in 0..self.lanes.len() {
@@ -228,17 +284,14 @@ struct PackTogether<'a, S, T> {
 
 impl<S: LoadAs<T>, T: Real> PackTogether<'_, S, T> {
     #[inline(always)]
-    fn fixed<const W: usize>(self) {
+    fn fixed<I: Isa, const W: usize>(self) {
         let n = self.depth.len();
         for (d, depth) in self.depth.enumerate() {
             // SAFETY: `Strided::new` promises that every element is readable, and the lanes are adjacent.
             let row =
                 unsafe { std::slice::from_raw_parts(self.source.at(self.lane, depth), self.panels * W) };
             for (p, from) in row.as_chunks::<W>().0.iter().enumerate() {
-                let to = &mut self.out[(p * n + d) * W..][..W];
-                for l in 0..W {
-                    to[l] = from[l].load_as();
-                }
+                S::load_run::<I>(from, &mut self.out[(p * n + d) * W..][..W]);
             }
         }
     }
@@ -249,12 +302,12 @@ impl<S: LoadAs<T>, T: Real> Kernel for PackTogether<'_, S, T> {
     #[inline(always)]
     fn run<I: Isa>(self) {
         match self.width {
-            4 => self.fixed::<4>(),
-            6 => self.fixed::<6>(),
-            8 => self.fixed::<8>(),
-            12 => self.fixed::<12>(),
-            16 => self.fixed::<16>(),
-            _ => self.fixed::<32>(),
+            4 => self.fixed::<I, 4>(),
+            6 => self.fixed::<I, 6>(),
+            8 => self.fixed::<I, 8>(),
+            12 => self.fixed::<I, 12>(),
+            16 => self.fixed::<I, 16>(),
+            _ => self.fixed::<I, 32>(),
         }
     }
 }
