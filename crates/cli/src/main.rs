@@ -20,7 +20,7 @@ use std::process::ExitCode;
 
 /// Lazy tensors and local language models on the fastest device proven correct.
 #[derive(Parser)]
-#[command(name = "wootz", version, about, max_term_width = 100)]
+#[command(name = "wootz", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -32,7 +32,7 @@ enum Command {
     Devices(devices::Args),
     /// Compare a device with the reference evaluator, op by op
     Check(check::Args),
-    /// Measure speed, as a fraction of the machine's limit and next to NumPy
+    /// Measure speed, as a fraction of the machine's limit and next to other libraries
     Bench(bench::Args),
     /// Answer a prompt with a language model
     Run(run::Args),
