@@ -45,7 +45,7 @@ impl<'a, T: Real> RowIo<'a, T> {
         RowIo { from: row.as_ptr(), to: row.as_mut_ptr(), len: row.len(), memory: PhantomData }
     }
 
-    /// Calls `f` with the input in pieces, and the place of each. The last piece is padded with `pad`.
+    /// Calls `f` with the input in pieces. The last piece is padded with `pad`.
     #[inline(always)]
     fn read(&self, pad: T, mut f: impl FnMut(&[T; LANES])) {
         for start in (0..self.len).step_by(LANES) {
@@ -55,17 +55,23 @@ impl<'a, T: Real> RowIo<'a, T> {
 
     /// Writes `f` of the input's pieces to the output.
     #[inline(always)]
-    fn map(&mut self, pad: T, mut f: impl FnMut(usize, &[T; LANES]) -> [T; LANES]) {
+    fn map(&mut self, pad: T, mut f: impl FnMut(&[T; LANES]) -> [T; LANES]) {
         for start in (0..self.len).step_by(LANES) {
-            let out = f(start, &self.piece(start, pad));
-            let count = LANES.min(self.len - start);
-            // SAFETY: `count` elements from `start` on are inside the output.
-            unsafe {
-                if count == LANES {
-                    self.to.add(start).cast::<[T; LANES]>().write_unaligned(out);
-                } else {
-                    std::ptr::copy_nonoverlapping(out.as_ptr(), self.to.add(start), count);
-                }
+            let out = f(&self.piece(start, pad));
+            self.write(start, &out);
+        }
+    }
+
+    /// Writes one piece.
+    #[inline(always)]
+    fn write(&mut self, start: usize, out: &[T; LANES]) {
+        let count = LANES.min(self.len - start);
+        // SAFETY: `count` elements from `start` on are inside the output.
+        unsafe {
+            if count == LANES {
+                self.to.add(start).cast::<[T; LANES]>().write_unaligned(*out);
+            } else {
+                std::ptr::copy_nonoverlapping(out.as_ptr(), self.to.add(start), count);
             }
         }
     }

@@ -36,7 +36,9 @@ impl<T: Real> Affine<'_, T> {
     /// Writes `(x - mean) * scale`, weighted and shifted.
     #[inline(always)]
     fn apply<I: Isa>(&self, io: &mut RowIo<T>, mean: T, scale: T) {
-        io.map(T::ZERO, |start, x| {
+        // A loop and not `io.map`: a closure of this size is not inlined, and then not compiled for `I`.
+        for start in (0..io.len).step_by(LANES) {
+            let x = io.piece(start, T::ZERO);
             let weight = Self::piece(self.weight, start, T::ONE);
             let bias = Self::piece(self.bias, start, T::ZERO);
             let mut out = [T::ZERO; LANES];
@@ -44,8 +46,8 @@ impl<T: Real> Affine<'_, T> {
                 let normal = (x[l] - mean) * scale;
                 out[l] = I::mul_add(normal, weight[l], bias[l]);
             }
-            out
-        });
+            io.write(start, &out);
+        }
     }
 }
 

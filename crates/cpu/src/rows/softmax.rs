@@ -42,7 +42,7 @@ impl<T: Elementary> Kernel for Softmax<'_, T> {
         let mut io = self.0;
         let shift = largest(&io);
         let mut sums = [T::ZERO; LANES];
-        io.map(T::of(f64::NEG_INFINITY), |_, x| {
+        io.map(T::of(f64::NEG_INFINITY), |x| {
             let mut out = [T::ZERO; LANES];
             for l in 0..LANES {
                 out[l] = (x[l] - shift).v_exp::<I>();
@@ -52,7 +52,7 @@ impl<T: Elementary> Kernel for Softmax<'_, T> {
         });
         let scale = T::of(1.0 / join(&sums));
         io.reread();
-        io.map(T::ZERO, |_, x| x.map(|v| v * scale));
+        io.map(T::ZERO, |x| x.map(|v| v * scale));
     }
 }
 
@@ -65,7 +65,7 @@ impl<T: Elementary> Kernel for LogSoftmax<'_, T> {
         let mut io = self.0;
         let shift = largest(&io);
         let log = T::of(sum_exp::<I, T>(&io, shift).v_ln::<I>());
-        io.map(T::ZERO, |_, x| x.map(|v| (v - shift) - log));
+        io.map(T::ZERO, |x| x.map(|v| (v - shift) - log));
     }
 }
 
