@@ -1,6 +1,6 @@
 //! Moving runs of elements between memory in any dtype and stride, and blocks in compute types.
 
-use half::slice::HalfFloatSliceExt;
+use crate::convert;
 use half::{bf16, f16};
 use wootz_ir::{DType, ScalarType};
 
@@ -65,7 +65,7 @@ macro_rules! write {
 
 /// Half-precision runs: contiguous ones go through the hardware's conversion.
 macro_rules! read_half {
-    ($half:ty) => {{
+    ($half:ty, $convert:path) => {{
         unsafe fn run(src: *const u8, stride: isize, dst: *mut u8, n: usize) {
             if stride == 1 {
                 // SAFETY: as above.
@@ -75,7 +75,7 @@ macro_rules! read_half {
                         std::slice::from_raw_parts_mut(dst.cast::<f32>(), n),
                     )
                 };
-                src.convert_to_f32_slice(dst);
+                $convert(src, dst);
             } else {
                 // SAFETY: as above.
                 unsafe { (read!($half => f32, |x| x.to_f32()))(src, stride, dst, n) }
@@ -86,7 +86,7 @@ macro_rules! read_half {
 }
 
 macro_rules! write_half {
-    ($half:ty) => {{
+    ($half:ty, $convert:path) => {{
         unsafe fn run(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
             if stride == 1 {
                 // SAFETY: as above.
@@ -96,7 +96,7 @@ macro_rules! write_half {
                         std::slice::from_raw_parts_mut(dst.cast::<$half>(), n),
                     )
                 };
-                dst.convert_from_f32_slice(src);
+                $convert(src, dst);
             } else {
                 // SAFETY: as above.
                 unsafe { (write!(f32 => $half, |x| <$half>::from_f32(x)))(src, dst, stride, n) }
@@ -116,8 +116,8 @@ pub fn reader(dtype: DType) -> ReadRun {
         DType::I16 => read!(i16 => i32, |x| x as i32),
         DType::U32 | DType::I32 | DType::F32 => read!(u32 => u32, |x| x),
         DType::U64 | DType::I64 | DType::F64 => read!(u64 => u64, |x| x),
-        DType::F16 => read_half!(f16),
-        DType::BF16 => read_half!(bf16),
+        DType::F16 => read_half!(f16, convert::f16_to_f32),
+        DType::BF16 => read_half!(bf16, convert::bf16_to_f32),
     }
 }
 
@@ -129,8 +129,8 @@ pub fn writer(dtype: DType) -> WriteRun {
         DType::U16 | DType::I16 => write!(u32 => u16, |x| x as u16),
         DType::U32 | DType::I32 | DType::F32 => write!(u32 => u32, |x| x),
         DType::U64 | DType::I64 | DType::F64 => write!(u64 => u64, |x| x),
-        DType::F16 => write_half!(f16),
-        DType::BF16 => write_half!(bf16),
+        DType::F16 => write_half!(f16, convert::f32_to_f16),
+        DType::BF16 => write_half!(bf16, convert::f32_to_bf16),
     }
 }
 

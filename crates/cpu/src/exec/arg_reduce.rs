@@ -2,6 +2,7 @@
 
 use super::Task;
 use super::workspace::Workspace;
+use crate::isa::{Isa, Kernel, dispatch};
 use wootz_ir::ScalarType;
 use wootz_ir::op::ArgOp;
 
@@ -32,27 +33,103 @@ fn typed<T: PartialOrd + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspa
         let mut finish = task.epilogue.begin(task.run, workspace, 1);
         for index in own {
             tape.load(task.run, &mut frame, index * width..(index + 1) * width, row.as_mut_ptr().cast());
-            let best = position(row, op) as i64;
+            let best = dispatch(Position { row, op }) as i64;
             task.epilogue.store(task.run, &mut finish, index..index + 1, (&raw const best).cast());
         }
     }
 }
 
 /// The first position of the extreme, or of the first NaN.
-fn position<T: PartialOrd + Copy>(row: &[T], op: ArgOp) -> usize {
-    let mut best = 0;
-    #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
-    for i in 0..row.len() {
-        if row[i] != row[i] {
-            return i;
-        }
-        let better = match op {
-            ArgOp::Min => row[i] < row[best],
-            ArgOp::Max => row[i] > row[best],
-        };
-        if better {
-            best = i;
+struct Position<'a, T> {
+    row: &'a [T],
+    op: ArgOp,
+}
+
+/// Elements that are compared side by side, and elements of which only the best is kept until the end.
+const LANES: usize = 16;
+const BLOCK: usize = 4 * LANES;
+
+impl<T: PartialOrd + Copy> Kernel for Position<'_, T> {
+    type Out = usize;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> usize {
+        match self.op {
+            ArgOp::Min => first_of(self.row, |a, b| a < b),
+            ArgOp::Max => first_of(self.row, |a, b| a > b),
         }
     }
-    best
+}
+
+#[inline(always)]
+#[allow(clippy::eq_op, reason = "only NaN differs from itself")]
+fn first_of<T: PartialOrd + Copy>(row: &[T], better: impl Fn(T, T) -> bool) -> usize {
+    let (blocks, rest) = row.as_chunks::<BLOCK>();
+    // The best block so far, by number, and its best element.
+    let mut found: Option<(usize, T)> = None;
+    for (number, block) in blocks.iter().enumerate() {
+        let (pieces, _) = block.as_chunks::<LANES>();
+        let mut lanes = pieces[0];
+        let mut odd = [false; LANES];
+        for piece in pieces {
+            for l in 0..LANES {
+                lanes[l] = if better(piece[l], lanes[l]) { piece[l] } else { lanes[l] };
+                odd[l] |= piece[l] != piece[l];
+            }
+        }
+        if odd.contains(&true) {
+            return number * BLOCK + block.iter().position(|v| v != v).unwrap_or(0);
+        }
+        let best = lanes.into_iter().reduce(|a, b| if better(b, a) { b } else { a });
+        if let Some(best) = best
+            && found.is_none_or(|(_, known)| better(best, known))
+        {
+            found = Some((number, best));
+        }
+    }
+    let mut position = match found {
+        Some((number, best)) => number * BLOCK + blocks[number].iter().position(|v| *v == best).unwrap_or(0),
+        None => 0,
+    };
+    for (i, &value) in rest.iter().enumerate() {
+        if value != value {
+            return blocks.len() * BLOCK + i;
+        }
+        if better(value, row[position]) {
+            position = blocks.len() * BLOCK + i;
+        }
+    }
+    position
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn position(row: &[f32], op: ArgOp) -> usize {
+        dispatch(Position { row, op })
+    }
+
+    #[test]
+    fn the_first_of_equals_and_the_first_nan_win() {
+        for n in [1, 15, 16, 63, 64, 65, 200, 257] {
+            for at in [0, n / 3, n - 1] {
+                let mut row = vec![1.0; n];
+                row[at] = 2.0;
+                row[n - 1] = 2.0;
+                assert_eq!(position(&row, ArgOp::Max), at, "{n}");
+                let negative: Vec<f32> = row.iter().map(|v| -v).collect();
+                assert_eq!(position(&negative, ArgOp::Min), at, "{n}");
+                assert_eq!(
+                    position(&row, ArgOp::Min),
+                    if at == 0 { usize::from(n > 2) } else { 0 },
+                    "{n} {at}"
+                );
+                row[at] = f32::NAN;
+                row[n - 1] = f32::NAN;
+                assert_eq!(position(&row, ArgOp::Max), at, "{n}");
+            }
+        }
+        assert_eq!(position(&[-0.0, 0.0], ArgOp::Max), 0);
+        assert_eq!(position(&[f32::NEG_INFINITY; 130], ArgOp::Max), 0);
+    }
 }

@@ -5,7 +5,6 @@
 
 use crate::isa_fn;
 use crate::math::slices as math;
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::cell::Cell;
 use wootz_ir::scalar::{BinaryFn, UnaryFn};
@@ -377,13 +376,13 @@ pub fn narrow(dtype: DType) -> Option<Loop1> {
     fn round<H: Copy + Default, const N: usize>(
         a: &[f32],
         d: &mut [f32],
-        there: impl Fn(&mut [H], &[f32]),
+        there: impl Fn(&[f32], &mut [H]),
         back: impl Fn(&[H], &mut [f32]),
     ) {
         let mut buffer = [H::default(); N];
         for (a, d) in a.chunks(N).zip(d.chunks_mut(N)) {
             let buffer = &mut buffer[..a.len()];
-            there(buffer, a);
+            there(a, buffer);
             back(buffer, d);
         }
     }
@@ -395,14 +394,14 @@ pub fn narrow(dtype: DType) -> Option<Loop1> {
         DType::F16 => slice1!(f32, |a: &[f32], d: &mut [f32]| round::<f16, 256>(
             a,
             d,
-            |h, a| h.convert_from_f32_slice(a),
-            |h, d| h.convert_to_f32_slice(d)
+            crate::convert::f32_to_f16,
+            crate::convert::f16_to_f32
         )),
         DType::BF16 => slice1!(f32, |a: &[f32], d: &mut [f32]| round::<bf16, 256>(
             a,
             d,
-            |h, a| h.convert_from_f32_slice(a),
-            |h, d| h.convert_to_f32_slice(d)
+            crate::convert::f32_to_bf16,
+            crate::convert::bf16_to_f32
         )),
         _ => return None,
     })

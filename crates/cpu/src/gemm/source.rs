@@ -5,7 +5,6 @@
 
 use crate::convert;
 use crate::isa::{Isa, Kernel, Real, dispatch, transpose_block, transpose_side};
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -359,10 +358,21 @@ impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
 /// A strided operand in a narrower type, widened while packing.
 pub struct Widen<'a, S>(pub Strided<'a, S>);
 
-impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S>
-where
-    [S]: HalfFloatSliceExt,
-{
+/// A run of numbers, widened.
+struct LoadRun<'a, S, T> {
+    from: &'a [S],
+    to: &'a mut [T],
+}
+
+impl<S: LoadAs<T>, T> Kernel for LoadRun<'_, S, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        S::load_run::<I>(self.from, self.to);
+    }
+}
+
+impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S> {
     fn has_runs(&self) -> bool {
         self.0.depth == 1
     }
@@ -371,7 +381,7 @@ where
         if self.0.depth == 1 {
             // SAFETY: `Strided::new` promises that every element is readable, and the run's are adjacent.
             let from = unsafe { std::slice::from_raw_parts(self.0.at(lane, depth.start), depth.len()) };
-            from.convert_to_f32_slice(out);
+            dispatch(LoadRun { from, to: out });
         } else {
             self.pack(lane..lane + 1, depth, 1, out);
         }
