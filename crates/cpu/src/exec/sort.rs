@@ -2,7 +2,7 @@
 
 use super::Task;
 use super::workspace::Workspace;
-use std::cmp::Ordering;
+use crate::sort::{SortKey, Sorter};
 use wootz_ir::ScalarType;
 
 /// What a sorted row leaves.
@@ -33,13 +33,7 @@ fn run(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
     }
 }
 
-/// Rising, with NaN last.
-fn rising<T: PartialOrd>(a: &T, b: &T) -> Ordering {
-    #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
-    a.partial_cmp(b).unwrap_or_else(|| (a != a).cmp(&(b != b)))
-}
-
-fn typed<T: PartialOrd + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
+fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
     let width = task.step.input_shapes[0].last().copied().unwrap_or(1);
     let rows = task.inputs[0].len.checked_div(width).unwrap_or(0);
     let own = task.worker.split(rows, 256usize.div_ceil(width.max(1)));
@@ -50,7 +44,7 @@ fn typed<T: PartialOrd + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspa
     let row = workspace.slice::<T>(width);
     let sorted = workspace.slice::<T>(limit);
     let places = workspace.slice::<i64>(limit);
-    let mut pairs: Vec<(T, u32)> = Vec::with_capacity(width);
+    let mut sorter = Sorter::default();
     let tape = &task.inputs[0];
     // SAFETY: the points exist, the row is as long as the range, and workers take disjoint rows.
     unsafe {
@@ -58,29 +52,16 @@ fn typed<T: PartialOrd + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspa
         let mut finish = task.epilogue.begin(task.run, workspace, limit);
         for index in own {
             tape.load(task.run, &mut frame, index * width..(index + 1) * width, row.as_mut_ptr().cast());
-            pairs.clear();
-            pairs.extend(row.iter().copied().zip(0u32..));
-            sort_pairs(&mut pairs, order.descending, limit);
-            for (i, &(value, place)) in pairs[..limit].iter().enumerate() {
-                sorted[i] = value;
-                places[i] = place as i64;
-            }
-            let from = if order.positions { places.as_ptr().cast() } else { sorted.as_ptr().cast() };
+            sorter.places(row, order.descending, places);
+            let from = if order.positions {
+                places.as_ptr().cast()
+            } else {
+                for (value, &place) in sorted.iter_mut().zip(places.iter()) {
+                    *value = row[place as usize];
+                }
+                sorted.as_ptr().cast()
+            };
             task.epilogue.store(task.run, &mut finish, index * limit..(index + 1) * limit, from);
         }
-    }
-}
-
-/// The first `limit` pairs in order. Equal values keep their order because the position decides between them.
-fn sort_pairs<T: PartialOrd + Copy>(pairs: &mut [(T, u32)], descending: bool, limit: usize) {
-    let compare = |a: &(T, u32), b: &(T, u32)| {
-        let by_value = if descending { rising(&b.0, &a.0) } else { rising(&a.0, &b.0) };
-        by_value.then(a.1.cmp(&b.1))
-    };
-    if limit < pairs.len() / 4 {
-        pairs.select_nth_unstable_by(limit - 1, compare);
-        pairs[..limit].sort_unstable_by(compare);
-    } else {
-        pairs.sort_unstable_by(compare);
     }
 }

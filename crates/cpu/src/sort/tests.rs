@@ -9,10 +9,13 @@ fn check<T: SortKey + PartialOrd>(row: &[T], is_nan: fn(&T) -> bool) {
             let order: Ordering = rising(&row[i], &row[j]);
             if descending { order.reverse() } else { order }
         });
-        for limit in [0, 1, 3, row.len() / 2, row.len(), row.len() + 5] {
-            assert_eq!(argsort(row, descending, limit), want[..limit.min(row.len())], "{descending} {limit}");
+        let mut sorter = Sorter::default();
+        for limit in [0, 1, 3, row.len() / 2, row.len()] {
+            let mut places = vec![-1; limit.min(row.len())];
+            sorter.places(row, descending, &mut places);
+            let places: Vec<usize> = places.into_iter().map(|p| p as usize).collect();
+            assert_eq!(places, want[..limit.min(row.len())], "{descending} {limit}");
         }
-        assert_eq!(sorted(row, descending, row.len()).len(), row.len());
     }
 }
 
@@ -31,7 +34,7 @@ fn stable_with_nan_last() {
 #[test]
 fn integers_of_any_size() {
     let values: Vec<i64> =
-        (0..500).map(|i: i64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> (i % 60)).collect();
+        (0..5000).map(|i: i64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64) >> (i % 60)).collect();
     check(&values, |_| false);
     check(&values.iter().map(|&v| v as u64).collect::<Vec<_>>(), |_| false);
     check(&values.iter().map(|&v| v as i32).collect::<Vec<_>>(), |_| false);
