@@ -133,6 +133,12 @@ pub trait Backend: Send + Sync {
     /// Bytes of a buffer, from byte `offset` on, to the host.
     fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()>;
 
+    /// Plans that [`Backend::compile`] will be asked for soon, for devices that compile many kernels at once more cheaply. Tells no
+    /// errors: those come with the plan.
+    fn prepare(&self, plans: &[Arc<Plan>]) {
+        let _ = plans;
+    }
+
     /// Makes a plan ready to run.
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>>;
 

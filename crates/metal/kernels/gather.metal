@@ -1,7 +1,11 @@
 // Gather: out[…, i, …] = x[…, index[…, i, …], …] along an axis. Input 0 is x (plain), input 1 the index, of the result's shape.
 //
 // dims: as in index.metal.
+// Positions count from x's first element, which may not be the lowest: as index_t they wrap, as signed numbers they are right.
 // Threads: a grid of any size walks the points in strides of itself.
+
+inline int from_first(uint position) { return int(position); }
+inline long from_first(ulong position) { return long(position); }
 
 [[max_total_threads_per_threadgroup(256)]]
 kernel void gather(STEP_BINDINGS, uint thread_index [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
@@ -11,6 +15,6 @@ kernel void gather(STEP_BINDINGS, uint thread_index [[thread_position_in_grid]],
         // An axis without elements has none to read: any index into it is a fault.
         const bool empty = args.dims[3] == 0;
         const index_t position = indexed_position(args, args.in0_strides, point, along);
-        finish(env, point, empty ? Out(0) : Out(widen(raw0(env)[empty ? 0 : position])));
+        finish(env, point, empty ? Out(0) : Out(widen(raw0(env)[from_first(empty ? index_t(0) : position)])));
     }
 }

@@ -15,6 +15,10 @@ inline index_t coded_row(const thread Env& env, constant Args& args, index_t row
     return index_t(resolved);
 }
 
+// Rows may follow each other backwards.
+inline int from_first(uint offset) { return int(offset); }
+inline long from_first(ulong offset) { return long(offset); }
+
 [[max_total_threads_per_threadgroup(256)]]
 kernel void quant_gather(STEP_BINDINGS, uint2 at [[thread_position_in_grid]]) {
     STEP_ENV;
@@ -24,7 +28,7 @@ kernel void quant_gather(STEP_BINDINGS, uint2 at [[thread_position_in_grid]]) {
         return;
     }
     for (index_t row = at.y; row < args.dims[0]; row += 65535) {
-        device const uchar* bytes = raw0(env) + coded_row(env, args, row) * args.in0_strides[0];
+        device const uchar* bytes = raw0(env) + from_first(coded_row(env, args, row) * args.in0_strides[0]);
         // A matrix without rows has nothing to read: any index into it is a fault.
         const bool empty = args.dims[2] == 0;
 #ifdef FLOATS

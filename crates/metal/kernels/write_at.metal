@@ -8,7 +8,6 @@
 kernel void write_at(STEP_BINDINGS, uint thread_index [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {
     STEP_ENV;
     const long start = long(in1(env, 0));
-    device Target* to = target(env) + args.out_offsets[0];
     if (start < 0 || start + long(args.dims[4 + args.dims[2]]) > long(args.dims[3])) {
         if (thread_index == 0) {
             raise(FAULTS, INDEX_OUT_OF_RANGE);
@@ -16,13 +15,14 @@ kernel void write_at(STEP_BINDINGS, uint thread_index [[thread_position_in_grid]
         return;
     }
     for (index_t point = thread_index; point < args.dims[0]; point += threads) {
-        index_t position = index_t(start) * args.out_strides[args.dims[2]];
+        // From the buffer's start, so that steps backwards wrap to what is meant.
+        index_t position = args.out_offsets[0] + index_t(start) * args.out_strides[args.dims[2]];
         index_t rest = point;
         for (index_t axis = args.dims[1]; axis > 0; --axis) {
             const index_t extent = args.dims[4 + axis - 1];
             position += rest % extent * args.out_strides[axis - 1];
             rest = rest / extent;
         }
-        to[position] = narrow<Target>(in0(env, point));
+        target(env)[position] = narrow<Target>(in0(env, point));
     }
 }

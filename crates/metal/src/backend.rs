@@ -1,12 +1,13 @@
 //! Metal as a device.
 
 use crate::driver::soft::{SoftDevice, SoftOptions};
-use crate::driver::{Device, DriverError, Finished, Memory, Storage};
-use crate::executable::MetalExecutable;
+use crate::driver::{Batch, Device, DriverError, Finished, Memory, Running, Storage};
+use crate::executable::{MetalExecutable, recipes};
 use crate::memory::{MetalMemory, memory, total};
 use crate::pipelines::Pipelines;
 use parking_lot::Mutex;
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wootz_backend::{
     Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
@@ -36,6 +37,7 @@ pub(crate) struct Ready {
     private: Arc<Pool<Memory>>,
     limit: usize,
     last: Mutex<Finished>,
+    submitted: AtomicU64,
 }
 
 /// Wrapped host memory starts and ends at pages of this size.
@@ -118,6 +120,7 @@ impl MetalBackend {
                 private: Arc::new(Pool::new(limits)),
                 limit,
                 last: Mutex::default(),
+                submitted: AtomicU64::new(0),
             }))
         };
         self.ready
@@ -129,6 +132,11 @@ impl MetalBackend {
     /// What the last run that was waited for told: its time, and counters where the device counts.
     pub fn last_run(&self) -> Finished {
         self.ready().map(|ready| ready.last.lock().clone()).unwrap_or_default()
+    }
+
+    /// How many command buffers plans have been run in so far.
+    pub fn command_buffers(&self) -> u64 {
+        self.ready().map_or(0, |ready| ready.submitted.load(Ordering::Relaxed))
     }
 
     /// How many pipelines were made.
@@ -144,6 +152,12 @@ impl Ready {
     /// An error of this device.
     pub fn error(&self, detail: String) -> Error {
         Error::Device { device: self.name.clone(), detail }
+    }
+
+    /// Hands a command buffer to the device.
+    pub fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>> {
+        self.submitted.fetch_add(1, Ordering::Relaxed);
+        self.device.submit(batch).map_err(|e| self.error(e.to_string()))
     }
 
     pub fn note(&self, finished: Finished) {
@@ -305,6 +319,13 @@ impl Backend for MetalBackend {
         // SAFETY: the range was checked; results are handed out after their run has ended.
         unsafe { std::ptr::copy_nonoverlapping(start.add(offset), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
+    }
+
+    fn prepare(&self, plans: &[Arc<Plan>]) {
+        // A device that cannot be opened says so when a plan is compiled.
+        let Ok(ready) = self.ready() else { return };
+        let recipes: Vec<_> = plans.iter().flat_map(|plan| recipes(plan, ready.device.facts())).collect();
+        ready.pipelines.prepare(&*ready.device, &recipes);
     }
 
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {

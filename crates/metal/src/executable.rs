@@ -220,7 +220,7 @@ impl MetalExecutable {
         for end in self.cuts.iter().copied().chain([self.launches.len()]) {
             let commands = self.commands(start..end, &arguments);
             let batch = Batch { label: "wootz plan", commands: &commands, keep: Box::new(keep.clone()) };
-            running.push(ready.device.submit(batch).map_err(|e| ready.error(e.to_string()))?);
+            running.push(ready.submit(batch)?);
             start = end;
         }
         Ok(running)
@@ -319,6 +319,17 @@ fn code_of(plan: &Plan, index: usize, launch: &Launch) -> StepCode {
     let step = &plan.steps[index];
     let bindings = step.reads().chain(step.writes()).map(Binding::Plan).collect();
     StepCode { text: String::new(), bindings, args: Args::default() }
+}
+
+/// What the pipelines of a plan are made from; of steps that cannot run, nothing.
+pub(crate) fn recipes(plan: &Plan, facts: &Facts) -> Vec<Recipe> {
+    let steps = plan.steps.iter().enumerate();
+    let launches =
+        steps.filter_map(|(i, step)| Some((i, step, exec::launches(plan, step, facts).ok()?.list)));
+    let of_step = |(i, step, list): (usize, &Step, Vec<Launch>)| -> Vec<Recipe> {
+        list.iter().map(|launch| recipe(step, launch, &code_of(plan, i, launch))).collect()
+    };
+    launches.flat_map(of_step).collect()
 }
 
 /// What a launch's pipeline is made from.

@@ -2,7 +2,7 @@
 
 use crate::driver::{Constant, ConstantKey, Device, DriverError, Pipeline, Program};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -20,6 +20,16 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    fn program(&self) -> Program<'_> {
+        Program {
+            source: &self.source,
+            kernel: &self.kernel,
+            constants: &self.constants,
+            label: &self.label,
+            fast_math: false,
+        }
+    }
+
     /// What makes two pipelines the same.
     fn key(&self) -> String {
         format!("{}\0{:?}\0{}", self.kernel, self.constants, self.source)
@@ -41,22 +51,24 @@ impl Pipelines {
 
     /// One pipeline, compiled by whoever asks first.
     pub fn get(&self, device: &dyn Device, recipe: &Recipe) -> Result<Pipeline, DriverError> {
-        let make = || {
-            device.pipeline(&Program {
-                source: &recipe.source,
-                kernel: &recipe.kernel,
-                constants: &recipe.constants,
-                label: &recipe.label,
-                fast_math: false,
-            })
-        };
-        self.slot(recipe).get_or_init(make).clone()
+        self.slot(recipe).get_or_init(|| device.pipeline(&recipe.program())).clone()
+    }
+
+    /// Lets the device compile what is missing as it likes best.
+    pub fn prepare(&self, device: &dyn Device, recipes: &[Recipe]) {
+        let mut seen = FxHashSet::default();
+        let missing = recipes.iter().filter(|r| self.slot(r).get().is_none() && seen.insert(r.key()));
+        let programs: Vec<Program<'_>> = missing.map(Recipe::program).collect();
+        device.prepare(&programs);
     }
 
     /// All of them, in parallel.
     pub fn get_all(&self, device: &dyn Device, recipes: &[Recipe]) -> Result<Vec<Pipeline>, DriverError> {
         let missing: Vec<&Recipe> = recipes.iter().filter(|r| self.slot(r).get().is_none()).collect();
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        if missing.len() > 1 {
+            self.prepare(device, recipes);
+        }
         if missing.len() > 1 && cores > 1 {
             let next = AtomicUsize::new(0);
             std::thread::scope(|scope| {

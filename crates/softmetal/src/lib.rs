@@ -41,7 +41,7 @@ mod source;
 pub use device::{
     Argument, BlitEncoder, Buffer, CommandBuffer, CompileOptions, ComputeEncoder, ConstantValue, Device,
     DeviceOptions, DispatchType, Event, Family, Function, FunctionConstants, Library, Limits, Pipeline,
-    Queue, Size, Status, StorageMode,
+    Queue, Recipe, Size, Status, StorageMode,
 };
 pub use error::{Diagnostic, Error, Result};
 pub use source::binding::{Access, Binding, BindingKind};

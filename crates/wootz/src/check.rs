@@ -1,7 +1,7 @@
 //! A device on trial: the conformance cases run on it and compared with the reference evaluator.
 
 use crate::device::Device;
-use crate::eval::Value;
+use crate::eval::{Value, planned};
 use crate::tensor::Tensor;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -100,7 +100,12 @@ pub fn check_matching(
         let got = run(device, &cases[i].leaves, &cases[i].build).map_err(|e| e.to_string())?;
         Ok(cases[i].check(&got))
     };
-    let outcomes = in_parallel(device, cases.len(), run_case, &mut |done| progress(done, total));
+    let mut outcomes = Vec::with_capacity(cases.len());
+    for (part, start) in cases.chunks(AHEAD).zip((0..).step_by(AHEAD)) {
+        prepare(device, part);
+        let mut progress = |done| progress(start + done, total);
+        outcomes.extend(in_parallel(device, part.len(), |i| run_case(start + i), &mut progress));
+    }
     for (case, outcome) in cases.iter().zip(outcomes) {
         let result = outcome.unwrap_or_else(|error| Err(Mismatch::Failed(error)));
         let detail = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
@@ -124,6 +129,22 @@ pub fn check_matching(
     }
     report.stale = ledger.stale().map(|e| e.reason.to_string()).collect();
     report
+}
+
+/// Cases whose kernels may be compiled together.
+const AHEAD: usize = 512;
+
+/// Tells a device what it will be asked to run, so that it may compile many kernels at once.
+fn prepare(device: &Device, cases: &[Case]) {
+    if device.info().kind == DeviceKind::Cpu || device.is_auto() {
+        return;
+    }
+    let plan = |case: &Case| {
+        let nodes = bind(device, &case.leaves).ok()?;
+        planned(device, &(case.build)(&nodes).ok()?)
+    };
+    let plans: Vec<_> = cases.iter().filter_map(plan).collect();
+    device.backend().prepare(&plans);
 }
 
 /// Calls `f` for each of `count` jobs, several at a time where a device spends its time compiling, and gives the results in order.

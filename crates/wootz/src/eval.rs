@@ -163,6 +163,13 @@ pub fn explain<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Plan
     Ok(Plan::new(&Trace::of(&nodes).graph, &device.backend().capabilities()))
 }
 
+/// The plan of a node, if the device takes its dtypes.
+pub(crate) fn planned(device: &Device, node: &NodeRef) -> Option<Arc<Plan>> {
+    let graph = Trace::of(std::slice::from_ref(node)).graph;
+    check_dtypes(&graph, device).ok()?;
+    Some(device.cache().plan(device, &graph))
+}
+
 fn check_devices(tensors: &[&Tensor]) -> Result<()> {
     let Some(first) = tensors.first() else { return Ok(()) };
     match tensors.iter().find(|t| t.device != first.device) {

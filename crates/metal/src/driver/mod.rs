@@ -239,6 +239,12 @@ pub trait Device: Send + Sync {
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Memory>;
 
+    /// Kernels that [`Device::pipeline`] will be asked for, where compiling many at once is cheaper. Reports no errors: those come when
+    /// the kernel is asked for.
+    fn prepare(&self, programs: &[Program<'_>]) {
+        let _ = programs;
+    }
+
     /// Compiles a kernel.
     fn pipeline(&self, program: &Program<'_>) -> Result<Pipeline>;
 

@@ -4,7 +4,7 @@ use super::*;
 use softmetal::check::CheckOptions;
 use softmetal::{
     CommandBuffer, CompileOptions, ConstantValue, DeviceOptions, DispatchType, Family, FunctionConstants,
-    Limits, Queue, Size, StorageMode,
+    Limits, Queue, Recipe, Size, StorageMode,
 };
 use std::path::PathBuf;
 
@@ -113,6 +113,29 @@ fn failed(e: softmetal::Error) -> DriverError {
     DriverError::Failed(e.to_string())
 }
 
+/// A program as SoftMetal takes it.
+fn recipe<'a>(program: &Program<'a>) -> Recipe<'a> {
+    let mut constants = FunctionConstants::new();
+    for (key, value) in program.constants {
+        let value = match *value {
+            Constant::Bool(v) => ConstantValue::Bool(v),
+            Constant::Int(v) => ConstantValue::Int(v),
+            Constant::Uint(v) => ConstantValue::UInt(v),
+            Constant::Float(v) => ConstantValue::Float(v),
+        };
+        constants = match key {
+            ConstantKey::Index(index) => constants.with(*index, value),
+            ConstantKey::Name(name) => constants.with_name(name, value),
+        };
+    }
+    let options = CompileOptions {
+        fast_math: program.fast_math,
+        file_name: format!("{}.metal", program.kernel),
+        ..CompileOptions::default()
+    };
+    Recipe { source: program.source, options, function: program.kernel, constants }
+}
+
 impl Device for SoftDevice {
     fn facts(&self) -> &Facts {
         &self.facts
@@ -138,28 +161,16 @@ impl Device for SoftDevice {
         Ok(Arc::new(SoftMemory(buffer.map_err(failed)?)))
     }
 
+    fn prepare(&self, programs: &[Program<'_>]) {
+        let recipes: Vec<Recipe<'_>> = programs.iter().map(recipe).collect();
+        self.device.prepare(&recipes);
+    }
+
     fn pipeline(&self, program: &Program<'_>) -> Result<Pipeline> {
-        let options = CompileOptions {
-            fast_math: program.fast_math,
-            file_name: format!("{}.metal", program.kernel),
-            ..CompileOptions::default()
-        };
-        let mut constants = FunctionConstants::new();
-        for (key, value) in program.constants {
-            let value = match *value {
-                Constant::Bool(v) => ConstantValue::Bool(v),
-                Constant::Int(v) => ConstantValue::Int(v),
-                Constant::Uint(v) => ConstantValue::UInt(v),
-                Constant::Float(v) => ConstantValue::Float(v),
-            };
-            constants = match key {
-                ConstantKey::Index(index) => constants.with(*index, value),
-                ConstantKey::Name(name) => constants.with_name(name, value),
-            };
-        }
+        let Recipe { source, options, function, constants } = recipe(program);
         let compile = || {
-            let library = self.device.new_library(program.source, &options)?;
-            let function = library.function_with_constants(program.kernel, &constants)?;
+            let library = self.device.new_library(source, &options)?;
+            let function = library.function_with_constants(function, &constants)?;
             self.device.new_pipeline(&function)
         };
         let pipeline = compile().map_err(|e| DriverError::Compile {

@@ -11,5 +11,6 @@ mod matmul;
 mod problems;
 mod quant;
 mod rig;
+mod rounding;
 mod table;
 mod wkv7;

@@ -1,6 +1,7 @@
 //! Runs clang: preprocess a source, precompile the shim, compile a kernel.
 
 use super::cache::{Cache, key};
+use super::module::Code;
 use super::{preprocessed, shim};
 use crate::error::{Error, Result};
 use crate::source::position;
@@ -24,9 +25,9 @@ pub struct Mode {
 /// A compiler with its cache.
 #[derive(Debug)]
 pub struct Compiler {
-    clang: PathBuf,
-    cache: Cache,
-    folder: PathBuf,
+    pub(super) clang: PathBuf,
+    pub(super) cache: Cache,
+    pub(super) folder: PathBuf,
     identity: String,
 }
 
@@ -73,23 +74,13 @@ impl Compiler {
 
     /// The source with all macros expanded and line markers kept; from the cache when no included file has changed.
     pub fn preprocess(&self, source: &str, p: &Preprocess) -> Result<String> {
-        let arguments = self.preprocess_arguments(p);
-        let named =
-            format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""));
-        let folder = std::env::current_dir().unwrap_or_default().display().to_string();
-        let name = key([
-            named.as_bytes(),
-            self.identity.as_bytes(),
-            arguments.join("\0").as_bytes(),
-            folder.as_bytes(),
-        ]);
-        let path = self.cache.path("sources").join(&name[..2]).join(&name);
-        if let Some(text) = std::fs::read_to_string(&path).ok().and_then(|t| preprocessed::fresh(&t)) {
+        let path = self.preprocessed_path(source, p);
+        if let Some(text) = known(&path) {
             return Ok(text);
         }
         let mut c = Command::new(&self.clang);
-        c.args(&arguments);
-        let out = run(c, Some(&named))?;
+        c.args(self.preprocess_arguments(p));
+        let out = run(c, Some(&named(source, p)))?;
         if !out.ok {
             return Err(self.compile_error(&out.stderr, "", (&p.file_name, source)));
         }
@@ -97,7 +88,19 @@ impl Compiler {
         Ok(out.stdout)
     }
 
-    fn preprocess_arguments(&self, p: &Preprocess) -> Vec<String> {
+    /// Where the preprocessed source lies in the cache.
+    pub(super) fn preprocessed_path(&self, source: &str, p: &Preprocess) -> PathBuf {
+        let folder = std::env::current_dir().unwrap_or_default().display().to_string();
+        let name = key([
+            named(source, p).as_bytes(),
+            self.identity.as_bytes(),
+            self.preprocess_arguments(p).join("\0").as_bytes(),
+            folder.as_bytes(),
+        ]);
+        self.cache.path("sources").join(&name[..2]).join(&name)
+    }
+
+    pub(super) fn preprocess_arguments(&self, p: &Preprocess) -> Vec<String> {
         let fixed = [
             "-E",
             "-x",
@@ -126,22 +129,38 @@ impl Compiler {
         a
     }
 
-    /// Compiles C++ text to a shared library in the cache, or finds it there. Gives its path.
-    pub fn compile(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<PathBuf> {
-        let flags = flags(mode);
-        // Counted code has the flags of checked code, but is not the same.
-        let joined = flags.join(" ");
-        let parts =
-            [text.as_bytes(), self.identity.as_bytes(), joined.as_bytes(), &[u8::from(mode.counting)]];
-        let name = format!("{}.so", key(parts));
-        let path = self.cache.path("kernels").join(&name[..2]).join(&name);
-        if path.exists() {
-            return Ok(path);
+    /// Compiles C++ text to a shared library in the cache, or finds it there.
+    pub fn compile(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<Code> {
+        let name = self.code_name(text, mode);
+        if let Some(code) = self.find(&name) {
+            return Ok(code);
         }
-        let pch = self.precompiled(mode)?;
-        self.cache.make(&path, |tmp| {
+        let path = self.library_path(&name);
+        self.build(text, mode, &path).map_err(|e| match e {
+            Failure::Refused(stderr) => self.compile_error(&stderr, text, main),
+            Failure::Other(e) => e,
+        })?;
+        Ok(Code { path, suffix: String::new() })
+    }
+
+    /// What a text's code is called in the cache.
+    pub(super) fn code_name(&self, text: &str, mode: Mode) -> String {
+        let flags = flags(mode).join(" ");
+        // Counted code has the flags of checked code, but is not the same.
+        key([text.as_bytes(), self.identity.as_bytes(), flags.as_bytes(), &[u8::from(mode.counting)]])
+    }
+
+    pub(super) fn library_path(&self, name: &str) -> PathBuf {
+        self.cache.path("kernels").join(&name[..2]).join(format!("{name}.so"))
+    }
+
+    /// Makes a shared library of C++ text.
+    pub(super) fn build(&self, text: &str, mode: Mode, path: &Path) -> std::result::Result<(), Failure> {
+        let pch = self.precompiled(mode).map_err(Failure::Other)?;
+        let mut refused = None;
+        let made = self.cache.make(path, |tmp| {
             let mut c = Command::new(&self.clang);
-            c.args(&flags).arg("-include-pch").arg(&pch).args(["-x", "c++", "-"]);
+            c.args(flags(mode)).arg("-include-pch").arg(&pch).args(["-x", "c++", "-"]);
             if mode.counting {
                 c.args(["-S", "-emit-llvm", "-o", "-"]);
             } else {
@@ -149,11 +168,12 @@ impl Compiler {
             }
             let out = run(c, Some(text))?;
             if !out.ok {
-                return Err(self.compile_error(&out.stderr, text, main));
+                refused = Some(out.stderr);
+                return Err(Error::Tool { step: "clang", message: String::new() });
             }
             if mode.counting { self.link_counted(&out.stdout, tmp) } else { Ok(()) }
-        })?;
-        Ok(path)
+        });
+        made.map_err(|e| refused.map_or(Failure::Other(e), Failure::Refused))
     }
 
     /// Adds counters to LLVM text and makes a library of it.
@@ -294,13 +314,31 @@ fn flags(mode: Mode) -> Vec<&'static str> {
     f
 }
 
-struct Output {
-    ok: bool,
-    stdout: String,
+/// Why no library was made.
+pub(super) enum Failure {
+    /// clang's messages about the text.
+    Refused(String),
+    /// Something else.
+    Other(Error),
+}
+
+/// The source with its name for messages.
+pub(super) fn named(source: &str, p: &Preprocess) -> String {
+    format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A preprocessed source of the cache, if its included files are still the same.
+pub(super) fn known(path: &Path) -> Option<String> {
+    std::fs::read_to_string(path).ok().and_then(|t| preprocessed::fresh(&t))
+}
+
+pub(super) struct Output {
+    pub ok: bool,
+    pub stdout: String,
     stderr: String,
 }
 
-fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
+pub(super) fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
     c.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

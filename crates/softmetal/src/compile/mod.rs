@@ -6,3 +6,4 @@ pub mod flops;
 pub mod module;
 pub mod preprocessed;
 pub mod shim;
+pub mod together;

@@ -42,6 +42,17 @@ impl Default for CompileOptions {
     }
 }
 
+impl CompileOptions {
+    pub(crate) fn preprocess(&self) -> Preprocess {
+        Preprocess {
+            file_name: self.file_name.clone(),
+            defines: self.defines.clone(),
+            include_dirs: self.include_dirs.clone(),
+            version: self.language_version,
+        }
+    }
+}
+
 /// Analysed MSL source. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Library(pub(crate) Arc<LibraryInner>);
@@ -57,13 +68,7 @@ pub(crate) struct LibraryInner {
 
 impl Library {
     pub(crate) fn new(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
-        let p = Preprocess {
-            file_name: options.file_name.clone(),
-            defines: options.defines.clone(),
-            include_dirs: options.include_dirs.clone(),
-            version: options.language_version,
-        };
-        let text = device.0.compiler.preprocess(source, &p)?;
+        let text = device.0.compiler.preprocess(source, &options.preprocess())?;
         let unit = Unit::new(&text)?;
         lint::check(&unit, options.language_version, (&options.file_name, source))?;
         let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);

@@ -11,6 +11,7 @@ mod execute;
 mod family;
 mod library;
 mod pipeline;
+mod prepare;
 mod queue;
 
 pub use buffer::{Buffer, StorageMode};
@@ -22,4 +23,5 @@ pub use event::Event;
 pub use family::{Family, Limits};
 pub use library::{CompileOptions, Function, Library};
 pub use pipeline::{Argument, Pipeline};
+pub use prepare::Recipe;
 pub use queue::Queue;

@@ -7,7 +7,7 @@ use crate::compile::module::Module;
 use crate::error::Result;
 use crate::source::binding::Binding;
 use crate::source::rewrite::{ConstantValues, may_wait, rewrite};
-use crate::source::thunk::{Launch, instantiations, thunk};
+use crate::source::thunk::{LIBRARY, Launch, instantiations, thunk};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -38,24 +38,33 @@ pub(crate) struct PipelineInner {
     pub simd_width: u32,
 }
 
-/// The C++ text of a function.
+/// The C++ text of a function, alone in its library.
 pub(crate) fn generate(device: &Device, function: &Function) -> (String, Launch, Mode) {
+    let (text, launch, mode) = generate_in(device, function, "");
+    (text + LIBRARY, launch, mode)
+}
+
+/// The C++ text of a function in a namespace, or in none, without what a library has once.
+pub(crate) fn generate_in(device: &Device, function: &Function, space: &str) -> (String, Launch, Mode) {
     let library = &function.library.0;
     let options = &device.0.options;
     let entry = &library.unit.entries[function.entry];
     let instrumented = options.check.is_some() || options.profile;
+    let body = rewrite(&library.unit, Some(entry), &function.values, !instrumented);
     let mode = Mode {
         instrumented,
         counting: options.profile,
         fast_math: library.options.fast_math,
-        simdgroup_matrix: options.family.has_simdgroup_matrix(),
+        // Code that knows nothing of them is the same on every family.
+        simdgroup_matrix: options.family.has_simdgroup_matrix() || !body.contains("simdgroup_"),
     };
     let alone = instrumented || options.shuffle.is_some() || may_wait(&library.unit, entry);
     let launch = if alone { Launch::Lane } else { Launch::Group };
-    let body = rewrite(&library.unit, Some(entry), &function.values, !instrumented);
+    let (open, close) =
+        if space.is_empty() { (String::new(), "") } else { (format!("namespace {space} {{\n"), "\n}") };
     let text = format!(
-        "#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n{body}\n#pragma clang attribute pop\n{}",
-        thunk(&library.unit, entry, &function.bindings, launch)
+        "#pragma clang attribute push(__attribute__((internal_linkage)), apply_to = function)\n{open}{body}{close}\n#pragma clang attribute pop\n{}",
+        thunk(&library.unit, entry, &function.bindings, launch, space)
     );
     (text, launch, mode)
 }
@@ -79,8 +88,8 @@ impl Pipeline {
     pub(crate) fn new(device: &Device, function: &Function) -> Result<Pipeline> {
         let (text, launch, mode) = generate(device, function);
         let library = &function.library.0;
-        let path = device.0.compiler.compile(&text, mode, (&library.options.file_name, &library.source))?;
-        let module = Module::load(&path, launch, function.bindings.len())?;
+        let code = device.0.compiler.compile(&text, mode, (&library.options.file_name, &library.source))?;
+        let module = Module::load(&code, launch, function.bindings.len())?;
         let arguments = function
             .bindings
             .iter()

@@ -14,13 +14,21 @@ pub enum Launch {
     Lane,
 }
 
-/// The C++ text that follows the user's code.
-pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -> String {
+/// What a library of kernels has once.
+pub const LIBRARY: &str = "\nconst softmetal::Runtime *softmetal_runtime;\n\
+    unsigned softmetal::softmetal_static_memory = 0;\n\
+    extern \"C\" __attribute__((visibility(\"default\"), no_sanitize(\"thread\"))) void softmetal_attach(const softmetal::Runtime *r) { softmetal_runtime = r; }\n";
+
+/// The C++ text that follows the user's code. `space` is a namespace around that code, where it has one; the names of the kernel's
+/// symbols then end in it.
+pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch, space: &str) -> String {
     let mut s = String::from("\n#line 1 \"softmetal-launch\"\n");
-    for n in &entry.scope {
+    let scope = entry.scope.iter().map(String::as_str);
+    let scope: Vec<&str> = Some(space).filter(|s| !s.is_empty()).into_iter().chain(scope).collect();
+    for n in &scope {
         let _ = write!(s, "namespace {n} {{ ");
     }
-    let callee = callee(unit, entry);
+    let callee = callee(unit, entry, space);
     let _ = write!(
         s,
         "\nstatic constexpr auto softmetal_entry = {callee};\n\
@@ -41,23 +49,22 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch) -
         };
     }
     s.push_str(");\n}\n");
-    arguments(&mut s, bindings);
-    launcher(&mut s, launch);
-    s.extend(entry.scope.iter().map(|_| "}"));
-    s.push_str(
-        "\nconst softmetal::Runtime *softmetal_runtime;\n\
-         unsigned softmetal::softmetal_static_memory = 0;\n\
-         extern \"C\" __attribute__((visibility(\"default\"), no_sanitize(\"thread\"))) void softmetal_attach(const softmetal::Runtime *r) { softmetal_runtime = r; }\n",
-    );
+    arguments(&mut s, bindings, space);
+    launcher(&mut s, launch, space);
+    s.extend(scope.iter().map(|_| "}"));
     s
 }
 
-fn callee(unit: &Unit, entry: &Entry) -> String {
+fn callee(unit: &Unit, entry: &Entry, space: &str) -> String {
+    let expression = match entry.expression.strip_prefix("::") {
+        Some(rest) if !space.is_empty() => format!("::{space}::{rest}"),
+        _ => entry.expression.clone(),
+    };
     match entry.deduced {
         Some((open, close)) => {
-            format!("static_cast<void (*){}>(&{})", plain(&unit.lx, open, close + 1), entry.expression)
+            format!("static_cast<void (*){}>(&{expression})", plain(&unit.lx, open, close + 1))
         }
-        None => format!("&{}", entry.expression),
+        None => format!("&{expression}"),
     }
 }
 
@@ -67,14 +74,18 @@ pub fn instantiations(unit: &Unit, entries: &[&Entry]) -> String {
     for (i, e) in entries.iter().enumerate() {
         let open: String = e.scope.iter().map(|n| format!("namespace {n} {{ ")).collect();
         let close = "}".repeat(e.scope.len());
-        let _ = writeln!(s, "{open}static constexpr auto softmetal_entry_{i} = {}; {close}", callee(unit, e));
+        let _ =
+            writeln!(s, "{open}static constexpr auto softmetal_entry_{i} = {}; {close}", callee(unit, e, ""));
     }
     s
 }
 
 /// Sizes of what the arguments point to, and whether each argument exists under the function constants.
-fn arguments(s: &mut String, bindings: &[Binding]) {
-    s.push_str("extern \"C\" __attribute__((visibility(\"default\"), used)) const softmetal::ArgInfo softmetal_arguments[] = {");
+fn arguments(s: &mut String, bindings: &[Binding], suffix: &str) {
+    let _ = write!(
+        s,
+        "extern \"C\" __attribute__((visibility(\"default\"), used)) const softmetal::ArgInfo softmetal_arguments{suffix}[] = {{"
+    );
     for (i, b) in bindings.iter().enumerate() {
         let active = b.condition.as_deref().map_or("1".to_string(), |c| format!("unsigned(bool({c}))"));
         let t = format!("softmetal::size_of<typename softmetal_signature::template arg<{i}>>");
@@ -83,18 +94,20 @@ fn arguments(s: &mut String, bindings: &[Binding]) {
     s.push_str("{0, 0, 0}};\n");
 }
 
-fn launcher(s: &mut String, launch: Launch) {
-    s.push_str(match launch {
-        Launch::Group => {
-            "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_group(const softmetal::GroupInfo *p) {\n\
+fn launcher(s: &mut String, launch: Launch, suffix: &str) {
+    let _ = match launch {
+        Launch::Group => write!(
+            s,
+            "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_group{suffix}(const softmetal::GroupInfo *p) {{\n\
              const softmetal::GroupInfo g = *p;\n\
-             for (unsigned z = 0; z < g.threads_per_group[2]; z++) for (unsigned y = 0; y < g.threads_per_group[1]; y++) {\n\
+             for (unsigned z = 0; z < g.threads_per_group[2]; z++) for (unsigned y = 0; y < g.threads_per_group[1]; y++) {{\n\
              _Pragma(\"clang loop vectorize(assume_safety)\")\n\
-             for (unsigned x = 0; x < g.threads_per_group[0]; x++) softmetal_call(softmetal::Thread{g, x, y, z});\n} }\n"
-        }
-        Launch::Lane => {
-            "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_lane(const softmetal::Lane *l) {\n\
-             softmetal_call(softmetal::Thread{*l->group, l->position[0], l->position[1], l->position[2]});\n}\n"
-        }
-    });
+             for (unsigned x = 0; x < g.threads_per_group[0]; x++) softmetal_call(softmetal::Thread{{g, x, y, z}});\n}} }}\n"
+        ),
+        Launch::Lane => write!(
+            s,
+            "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_lane{suffix}(const softmetal::Lane *l) {{\n\
+             softmetal_call(softmetal::Thread{{*l->group, l->position[0], l->position[1], l->position[2]}});\n}}\n"
+        ),
+    };
 }
