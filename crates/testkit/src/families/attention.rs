@@ -49,7 +49,10 @@ const BASE: Problem = Problem {
     stored: None,
 };
 
-const PROBLEMS: [(&str, Problem); 17] = [
+/// Queries, keys and columns that are more than a tile of a device.
+const LONG: Problem = Problem { heads: 4, depth: 40, values: 72, ..BASE };
+
+const PROBLEMS: [(&str, Problem); 20] = [
     ("plain", BASE),
     ("grouped_causal", Problem { batch: 2, heads: 6, position: Some(2), ..BASE }),
     ("grouped", Problem { batch: 2, heads: 6, ..BASE }),
@@ -69,6 +72,12 @@ const PROBLEMS: [(&str, Problem); 17] = [
         "mask_and_causal",
         Problem { mask: Mask::Float, position: Some(1), window: Some(2), softcap: Some(5.0), ..BASE },
     ),
+    ("prefill", Problem { queries: 37, keys: 70, position: Some(33), ..LONG }),
+    (
+        "prefill_window",
+        Problem { queries: 70, keys: 70, position: Some(0), window: Some(19), mask: Mask::Float, ..LONG },
+    ),
+    ("prefill_odd", Problem { queries: 33, keys: 41, depth: 35, values: 67, mask: Mask::Bool, ..LONG }),
     ("half_cache", Problem { keys: 9, position: Some(6), stored: Some(DType::F16), ..BASE }),
 ];
 

@@ -9,7 +9,7 @@ use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Number, Shape, build};
 
 /// Rows, columns and inner extents around the edges of tiles: (m, k, n).
-const SHAPES: [(usize, usize, usize); 22] = [
+const SHAPES: [(usize, usize, usize); 24] = [
     (1, 1, 1),
     (1, 5, 1),
     (1, 17, 33),
@@ -32,6 +32,8 @@ const SHAPES: [(usize, usize, usize); 22] = [
     (2, 257, 3),
     (4, 100, 33),
     (6, 64, 16),
+    (66, 36, 72),
+    (40, 20, 130),
 ];
 
 pub fn cases(level: Level, list: &mut Vec<Case>) {

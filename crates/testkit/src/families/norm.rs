@@ -20,7 +20,7 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
                     }
                 }
                 push(LayoutClass::Broadcast, 12, 1);
-                for n in [1, 2, 7, 31, 64, 65, 257, 1000] {
+                for n in [1, 2, 7, 31, 64, 65, 257, 1000, 2060] {
                     push(LayoutClass::Contiguous, n, 1);
                 }
                 push(LayoutClass::Empty, 5, 1);

@@ -22,7 +22,7 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
                 }
             }
             list.push(along(dtype, log, LayoutClass::Broadcast, 1, 9));
-            for n in [1, 2, 3, 8, 31, 33, 64, 65, 257, 1000] {
+            for n in [1, 2, 3, 8, 31, 33, 64, 65, 257, 1000, 2060] {
                 list.push(along(dtype, log, LayoutClass::Contiguous, 1, n));
             }
             list.push(along(dtype, log, LayoutClass::Empty, 1, 0));
