@@ -19,6 +19,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "prelude/math",
     "prelude/trig",
     "prelude/power",
+    "group",
     "map",
     "reduce",
     "arg_reduce",
