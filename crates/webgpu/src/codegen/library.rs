@@ -30,6 +30,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "rope",
     "matmul",
     "attention",
+    "attention_tiles",
     "index",
     "quant",
     "wkv7",
