@@ -13,6 +13,16 @@ fn map_points(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     }
 }
 
+// The same by quads of points.
+@compute @workgroup_size(WG)
+fn map_quads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    let count = arg_points();
+    let stride = arg_stride();
+    for (var i = group_index(group) * WG + lane; i < count; i += stride) {
+        finish_4(4u * i, vec4<u32>());
+    }
+}
+
 // Narrow dtypes where the store is contiguous: each invocation owns whole words.
 @compute @workgroup_size(WG)
 fn map_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {

@@ -68,6 +68,11 @@ impl WebGpuBackend {
         self.gpu.read().pipelines.count()
     }
 
+    /// How many bind groups are kept.
+    pub fn bind_groups(&self) -> usize {
+        self.gpu.read().groups.count()
+    }
+
     /// Destroys the device, as a driver that resets does. What comes next runs on a new one.
     pub fn lose(&self) {
         let gpu = self.gpu.read().clone();

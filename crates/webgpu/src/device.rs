@@ -2,6 +2,8 @@
 
 use crate::NAME;
 use crate::codegen::Target;
+use crate::groups::Groups;
+use crate::memory::Block;
 use crate::pipelines::Pipelines;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -42,10 +44,11 @@ pub(crate) struct Gpu {
     pub target: Target,
     pub features: wgpu::Features,
     /// Buffers for every use but mapping.
-    pub pool: Pool<wgpu::Buffer>,
+    pub pool: Pool<Block>,
     /// Buffers that the host reads from.
     pub staging: Pool<wgpu::Buffer>,
     pub pipelines: Pipelines,
+    pub groups: Arc<Groups>,
     pub generation: u64,
     pub alignment: usize,
     reports: Arc<Reports>,
@@ -69,7 +72,8 @@ impl Gpu {
     pub fn open(options: &Options) -> Result<Gpu> {
         let adapter = choose_adapter(options)?;
         let about = adapter.get_info();
-        let wanted = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
+        let wanted =
+            wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE | wgpu::Features::SUBGROUP;
         let features = if options.plain { wgpu::Features::empty() } else { adapter.features() & wanted };
         let limits = adapter.limits();
         let descriptor = wgpu::DeviceDescriptor {
@@ -99,10 +103,15 @@ impl Gpu {
                 max_binding: (binding.min(1 << 32) / 256 * 256).max(256),
                 max_bindings: limits.max_storage_buffers_per_shader_stage as usize,
                 max_groups: limits.max_compute_workgroups_per_dimension,
+                subgroups: features
+                    .contains(wgpu::Features::SUBGROUP)
+                    .then_some((about.subgroup_min_size as usize, about.subgroup_max_size as usize)),
+                cpu: about.device_type == wgpu::DeviceType::Cpu,
             },
             pool: Pool::new(pool_limits),
             staging: Pool::new(staging_limits),
             pipelines: Pipelines::new(&device, features, &about),
+            groups: Arc::default(),
             generation: GENERATIONS.fetch_add(1, Ordering::Relaxed),
             alignment: limits
                 .min_storage_buffer_offset_alignment
@@ -227,6 +236,13 @@ fn device_info(
     ];
     if features.contains(wgpu::Features::TIMESTAMP_QUERY) {
         facts.push(fact("timestamps", "yes".into()));
+    }
+    if features.contains(wgpu::Features::SUBGROUP) {
+        let (least, most) = (about.subgroup_min_size, about.subgroup_max_size);
+        facts.push(fact(
+            "subgroups",
+            if least == most { least.to_string() } else { format!("{least}-{most}") },
+        ));
     }
     DeviceInfo {
         name: NAME.into(),

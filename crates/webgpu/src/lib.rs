@@ -13,7 +13,9 @@
 mod backend;
 mod codegen;
 mod device;
+mod disk;
 mod exec;
+mod groups;
 mod memory;
 mod pipelines;
 pub mod raw;

@@ -1,14 +1,31 @@
 //! Device memory: pooled buffers, and bytes to and from them.
 
 use crate::device::{Gpu, failure};
+use crate::groups::Groups;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wootz_backend::{Buffer, DeviceMemory, Pool};
 use wootz_ir::{Error, Result};
+
+/// A buffer of the pool. With it go the bind groups, which would keep it alive.
+pub(crate) struct Block {
+    buffer: wgpu::Buffer,
+    id: u64,
+    groups: Arc<Groups>,
+}
+
+static BLOCKS: AtomicU64 = AtomicU64::new(0);
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        self.groups.forget();
+    }
+}
 
 /// A buffer of the device.
 pub(crate) struct GpuMemory {
     bytes: usize,
-    buffer: Option<wgpu::Buffer>,
+    buffer: Option<Block>,
     size: usize,
     gpu: Arc<Gpu>,
 }
@@ -27,15 +44,15 @@ fn make(gpu: &Gpu, size: usize, usage: wgpu::BufferUsages) -> Option<wgpu::Buffe
     gpu.guarded("allocating", || gpu.device.create_buffer(&descriptor)).ok()
 }
 
-fn take(
+fn take<B>(
     gpu: &Gpu,
-    pool: &Pool<wgpu::Buffer>,
+    pool: &Pool<B>,
     bytes: usize,
     op: &str,
-    usage: wgpu::BufferUsages,
-) -> Result<(wgpu::Buffer, usize)> {
+    make: impl Fn(usize) -> Option<B>,
+) -> Result<(B, usize)> {
     let fits = bytes <= gpu.info.buffer_limit.saturating_sub(256);
-    let taken = if fits { pool.take(bytes, |size| make(gpu, size, usage)) } else { None };
+    let taken = if fits { pool.take(bytes, make) } else { None };
     if let (None, Some(lost)) = (&taken, gpu.lost()) {
         return Err(failure(format!("the device was lost ({lost})")));
     }
@@ -51,12 +68,25 @@ fn take(
 impl GpuMemory {
     /// Memory with unspecified content; `op` says what it is for.
     pub fn new(gpu: &Arc<Gpu>, bytes: usize, op: &str) -> Result<GpuMemory> {
-        let (buffer, size) = take(gpu, &gpu.pool, bytes, op, USAGES)?;
+        let block = |size| {
+            let id = BLOCKS.fetch_add(1, Ordering::Relaxed);
+            Some(Block { buffer: make(gpu, size, USAGES)?, id, groups: gpu.groups.clone() })
+        };
+        let (buffer, size) = take(gpu, &gpu.pool, bytes, op, block)?;
         Ok(GpuMemory { bytes, buffer: Some(buffer), size, gpu: gpu.clone() })
     }
 
     /// wgpu's buffer.
     pub fn raw(&self) -> &wgpu::Buffer {
+        &self.block().buffer
+    }
+
+    /// What tells the buffer from every other.
+    pub fn id(&self) -> u64 {
+        self.block().id
+    }
+
+    fn block(&self) -> &Block {
         self.buffer.as_ref().expect("memory has its buffer until it is dropped")
     }
 
@@ -139,7 +169,8 @@ pub(crate) struct Staging<'a> {
 impl<'a> Staging<'a> {
     pub fn new(gpu: &'a Gpu, bytes: usize) -> Result<Staging<'a>> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let (buffer, size) = take(gpu, &gpu.staging, bytes, "a transfer to the host", usage)?;
+        let (buffer, size) =
+            take(gpu, &gpu.staging, bytes, "a transfer to the host", |size| make(gpu, size, usage))?;
         Ok(Staging { gpu, buffer: Some(buffer), size })
     }
 

@@ -1,17 +1,22 @@
 //! Pipelines by source.
 
 use crate::codegen::{Dispatch, UserKernel};
-use crate::device::{Gpu, failure};
-use crate::raw;
+use crate::device::Gpu;
+use crate::{disk, raw};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use wootz_ir::Result;
 
 /// A compiled shader and how its bindings are laid out.
 pub(crate) struct Pipeline {
+    /// What tells it from every other.
+    pub id: u64,
     pub pipeline: wgpu::ComputePipeline,
     pub layout: wgpu::BindGroupLayout,
 }
@@ -20,16 +25,51 @@ pub(crate) struct Pipeline {
 pub(crate) struct Pipelines {
     known: Mutex<FxHashMap<String, Arc<Pipeline>>>,
     cache: Option<wgpu::PipelineCache>,
+    /// Where the driver's cache is kept, how many pipelines there were when it was last written, and when that was.
+    file: Option<PathBuf>,
+    written: Mutex<(usize, Option<Instant>)>,
 }
 
+static PIPELINES: AtomicU64 = AtomicU64::new(0);
+
+fn fresh() -> u64 {
+    PIPELINES.fetch_add(1, Ordering::Relaxed)
+}
+
+/// The least time between two writes of the driver's cache.
+const PAUSE: Duration = Duration::from_secs(5);
+
 impl Pipelines {
-    pub fn new(device: &wgpu::Device, features: wgpu::Features, _about: &wgpu::AdapterInfo) -> Pipelines {
+    pub fn new(device: &wgpu::Device, features: wgpu::Features, about: &wgpu::AdapterInfo) -> Pipelines {
+        let file = features.contains(wgpu::Features::PIPELINE_CACHE).then(|| disk::path(about)).flatten();
         let cache = features.contains(wgpu::Features::PIPELINE_CACHE).then(|| {
-            let descriptor = wgpu::PipelineCacheDescriptor { label: None, data: None, fallback: true };
-            // SAFETY: no data is given that could be invalid.
+            let data = file.as_deref().and_then(disk::read);
+            let data = data.as_deref();
+            let descriptor = wgpu::PipelineCacheDescriptor { label: None, data, fallback: true };
+            // SAFETY: the data is what `get_data` gave for this adapter, which a checksum confirms; wgpu compares the
+            // adapter and the driver's version, and starts afresh where they differ.
             unsafe { device.create_pipeline_cache(&descriptor) }
         });
-        Pipelines { known: Mutex::default(), cache }
+        Pipelines { known: Mutex::default(), cache, file, written: Mutex::default() }
+    }
+
+    /// Writes the driver's cache to disk if there is something new in it and the last time is a while ago. Not to be able
+    /// to is no failure: the next process compiles again.
+    pub fn keep(&self) {
+        self.keep_after(PAUSE);
+    }
+
+    fn keep_after(&self, pause: Duration) {
+        let (Some(cache), Some(file)) = (&self.cache, &self.file) else { return };
+        let count = self.count();
+        let mut written = self.written.lock();
+        if count == written.0 || written.1.is_some_and(|last| last.elapsed() < pause) {
+            return;
+        }
+        if let Some(data) = cache.get_data() {
+            let _ = disk::write(file, &data);
+        }
+        *written = (count, Some(Instant::now()));
     }
 
     /// How many pipelines there are.
@@ -85,7 +125,13 @@ impl Pipelines {
             },
             cache: self.cache.as_ref(),
         });
-        Pipeline { pipeline, layout }
+        Pipeline { id: fresh(), pipeline, layout }
+    }
+}
+
+impl Drop for Pipelines {
+    fn drop(&mut self) {
+        self.keep_after(Duration::ZERO);
     }
 }
 
@@ -94,7 +140,7 @@ fn compile_user(gpu: &Gpu, dispatch: &Dispatch, user: &UserKernel) -> Result<Pip
     let constants: Vec<(&str, f64)> =
         user.constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
     let pipeline = raw::compile(gpu, &dispatch.source, &dispatch.entry, &constants, Some(&pipeline_layout))?;
-    Ok(Pipeline { pipeline, layout })
+    Ok(Pipeline { id: fresh(), pipeline, layout })
 }
 
 fn layouts(device: &wgpu::Device, dispatch: &Dispatch) -> (wgpu::BindGroupLayout, wgpu::PipelineLayout) {
@@ -133,29 +179,9 @@ fn layout_entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
         entries.push(entry(
             dispatch.first_slot() + i,
             wgpu::BufferBindingType::Storage { read_only: binding.read_only },
-            4,
+            // Ours may be declared as quads; what a user's declares is not known.
+            if dispatch.user.is_some() { 4 } else { binding.bytes.min(16) },
         ));
     }
     entries
-}
-
-/// A bind group of a launch, made under an error scope of the caller.
-pub(crate) fn entry(
-    binding: usize,
-    buffer: &wgpu::Buffer,
-    offset: usize,
-    bytes: usize,
-) -> Result<wgpu::BindGroupEntry<'_>> {
-    if offset + bytes > buffer.size() as usize {
-        let size = buffer.size();
-        return Err(failure(format!("{bytes} bytes at {offset} were to be bound of a buffer of {size}")));
-    }
-    Ok(wgpu::BindGroupEntry {
-        binding: binding as u32,
-        resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
-            buffer,
-            offset: offset as u64,
-            size: NonZeroU64::new(bytes as u64),
-        }),
-    })
 }

@@ -3,8 +3,9 @@
 use crate::codegen::{Binding, Bound, Dispatch, Task, types};
 use crate::device::{Gpu, failure};
 use crate::exec;
+use crate::groups::Slot;
 use crate::memory::{GpuMemory, Staging, memory};
-use crate::pipelines::{Pipeline, entry};
+use crate::pipelines::Pipeline;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use wootz_backend::{Buffer, Executable, Fence, Run};
@@ -54,7 +55,7 @@ impl GpuExecutable {
             launches
                 .extend(exec::lower(&task)?.into_iter().map(|dispatch| Launch { dispatch, step: number }));
         }
-        let temp = plan.steps.iter().map(exec::temp_bytes).max().unwrap_or(0);
+        let temp = plan.steps.iter().map(|step| exec::temp_bytes(step, &gpu.target)).max().unwrap_or(0);
         let can_fault = plan.steps.iter().any(|s| s.can_fault());
         let executable = GpuExecutable { plan, launches, temp, can_fault, ready: Mutex::new(None) };
         executable.ready(gpu)?;
@@ -78,6 +79,7 @@ impl GpuExecutable {
             param_offsets.push(param_bytes);
             param_bytes += (dispatch.params.len().next_multiple_of(2) * 8).next_multiple_of(gpu.alignment);
         }
+        gpu.pipelines.keep();
         let memory = GpuMemory::new(gpu, blocks.len(), "launch parameters")?;
         memory.upload(0, &blocks)?;
         let made = Ready {
@@ -238,38 +240,36 @@ struct Binder<'a> {
 impl Binder<'_> {
     /// The bind group of each launch.
     fn groups(&self, ready: &Ready) -> Result<Vec<wgpu::BindGroup>> {
-        let launches = 0..self.executable.launches.len();
-        let entries = launches.map(|i| self.entries(ready, i)).collect::<Result<Vec<_>>>()?;
-        self.gpu.guarded("binding buffers", || {
-            let group = |(pipeline, entries): (&Arc<Pipeline>, &Vec<wgpu::BindGroupEntry<'_>>)| {
-                let layout = &pipeline.layout;
-                self.gpu.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout, entries })
-            };
-            ready.pipelines.iter().zip(&entries).map(group).collect()
-        })
+        let launch = |i: usize| Ok((&ready.pipelines[i], self.slots(ready, i)?));
+        let launches = (0..self.executable.launches.len()).map(launch).collect::<Result<Vec<_>>>()?;
+        self.gpu.groups.get(self.gpu, &launches)
     }
 
     /// What launch `i` is bound to.
-    fn entries<'b>(&'b self, ready: &'b Ready, i: usize) -> Result<Vec<wgpu::BindGroupEntry<'b>>> {
+    fn slots<'b>(&'b self, ready: &'b Ready, i: usize) -> Result<Vec<Slot<'b>>> {
         let dispatch = &self.executable.launches[i].dispatch;
-        let mut entries = Vec::with_capacity(dispatch.bindings.len() + 2);
+        let mut slots = Vec::with_capacity(dispatch.bindings.len() + 2);
         if !dispatch.uniform.is_empty() {
             let bytes = dispatch.uniform.len() * 4;
-            entries.push(entry(0, ready.blocks.raw(), ready.block_offsets[i], bytes)?);
+            slots.push(Slot { binding: 0, memory: &ready.blocks, offset: ready.block_offsets[i], bytes });
         }
-        if let (false, Some(params)) = (dispatch.params.is_empty(), &self.held.params) {
+        if let (false, Some(memory)) = (dispatch.params.is_empty(), &self.held.params) {
             let bytes = dispatch.params.len().next_multiple_of(2) * 8;
-            entries.push(entry(1, params.raw(), ready.param_offsets[i], bytes)?);
+            slots.push(Slot { binding: 1, memory, offset: ready.param_offsets[i], bytes });
         }
         for (slot, binding) in dispatch.bindings.iter().enumerate() {
             let (memory, base) = match &self.held.detours[i] {
                 Some(detour) if !binding.read_only => (&detour.memory, 0),
                 _ => self.resolve(binding)?,
             };
-            let slot = dispatch.first_slot() + slot;
-            entries.push(entry(slot, memory.raw(), base + binding.offset, binding.bytes)?);
+            slots.push(Slot {
+                binding: dispatch.first_slot() + slot,
+                memory,
+                offset: base + binding.offset,
+                bytes: binding.bytes,
+            });
         }
-        Ok(entries)
+        Ok(slots)
     }
 
     /// The memory behind a binding, and where in it the bound thing starts.

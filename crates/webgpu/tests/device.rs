@@ -127,6 +127,31 @@ fn doubled(backend: &WebGpuBackend, values: &[f32]) -> Result<Vec<u8>> {
 }
 
 #[test]
+fn bind_groups_are_kept_while_their_memory_is() -> Result<()> {
+    let Some(backend) = backend(Options::default()) else { return Ok(()) };
+    let values = [1.0f32, 2.0, 3.0];
+    let buffer = backend.allocate(12)?;
+    backend.upload(&buffer, 0, &bytes(&values))?;
+    let layout = Layout::contiguous(&[3].into());
+    let x = Node::leaf(Leaf { layout, donated: false, payload: Arc::new(()) }, DType::F32);
+    let trace = Trace::of(&[build::elementwise(ElementwiseOp::Add, &[&x, &x])?]);
+    let executable = backend.compile(Arc::new(Plan::new(&trace.graph, &backend.capabilities())))?;
+    let leaves = [buffer];
+    for _ in 0..5 {
+        let run = Run { leaves: &leaves, params: &trace.constants };
+        let results = backend.submit(&executable, run)?.wait()?;
+        let mut out = vec![0; 12];
+        backend.download(&results[0], 0, &mut out)?;
+        assert_eq!(out, bytes(&[2.0, 4.0, 6.0]));
+        // The result went back to the pool, and the next run gets it again.
+        assert_eq!(backend.bind_groups(), 1);
+    }
+    backend.trim();
+    assert_eq!(backend.bind_groups(), 0, "groups would keep freed memory alive");
+    Ok(())
+}
+
+#[test]
 fn a_lost_device_is_an_error_and_the_next_evaluation_succeeds() -> Result<()> {
     let Some(backend) = backend(Options::default()) else { return Ok(()) };
     assert_eq!(doubled(&backend, &[1.0, 2.0])?, bytes(&[2.0, 4.0]));

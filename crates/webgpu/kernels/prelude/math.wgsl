@@ -12,9 +12,6 @@ fn within(x: f32, low: f32, high: f32) -> f32 {
 }
 
 fn exp_f32(x: f32) -> f32 {
-    if is_nan(x) {
-        return x;
-    }
     let c = within(x, -105.0, 90.0);
     let n = round(c * 1.4426950216293335);
     let r = (c - n * 0.69314575) - n * 1.4286068e-6;
@@ -23,7 +20,8 @@ fn exp_f32(x: f32) -> f32 {
     s = s * r + 4.166619480e-02;
     s = s * r + 1.666651219e-01;
     s = s * r + 0.5;
-    return times_power_of_two((s * (r * r) + r) + 1.0, i32(n));
+    // Without a branch: neighbours stay together.
+    return select(times_power_of_two((s * (r * r) + r) + 1.0, i32(n)), x, is_nan(x));
 }
 
 // (2^r - 1) / r for |r| up to a half.

@@ -4,8 +4,10 @@
 //! v: T)` takes the kernel's value through the epilogue to the stores. Extents, strides and offsets are words of a uniform
 //! block, so that the text depends on ranks, dtypes and code only, and one pipeline serves all shapes.
 
+mod bindings;
 pub(crate) mod library;
 mod program;
+mod quads;
 pub(crate) mod types;
 
 pub(crate) use program::{binary, convert};
@@ -13,7 +15,7 @@ pub(crate) use program::{binary, convert};
 use std::borrow::Cow;
 use std::fmt::Write;
 use wootz_ir::{DType, Layout, ScalarType, Shape};
-use wootz_plan::{BufferId, Fused, Load, Place, Plan, Source, Step, Store};
+use wootz_plan::{BufferId, Fused, Load, Plan, Source, Step, Store};
 
 /// What a binding is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +83,10 @@ pub(crate) struct Target {
     pub max_bindings: usize,
     /// Workgroups along one axis of the grid.
     pub max_groups: u32,
+    /// The least and the most invocations of a subgroup, where shaders may use subgroups.
+    pub subgroups: Option<(usize, usize)>,
+    /// The adapter is a CPU: memory accesses cost much more than registers, workgroup memory is no faster than other memory.
+    pub cpu: bool,
 }
 
 /// A step of a plan, to be made into launches.
@@ -93,22 +99,19 @@ pub(crate) struct Task<'a> {
     pub target: &'a Target,
 }
 
-struct Opened {
-    bound: Bound,
-    access: Access,
-}
-
 /// A shader in the making.
 pub(crate) struct Code<'a> {
     pub plan: &'a Plan,
     pub step: &'a Step,
-    target: &'a Target,
+    pub target: &'a Target,
     text: String,
-    opened: Vec<Opened>,
+    opened: Vec<bindings::Opened>,
     bindings: Vec<Binding>,
     declarations: String,
     uniform: Vec<u32>,
     params: Vec<u16>,
+    /// The entry point is to say where an invocation is in its subgroup.
+    places: bool,
 }
 
 /// Words of the uniform block that every kernel has: grid width, workgroups, the step's number.
@@ -129,6 +132,7 @@ impl<'a> Code<'a> {
             declarations: String::new(),
             uniform: vec![0; HEADER],
             params: Vec::new(),
+            places: false,
         };
         code.uniform[2] = number as u32 + 1;
         if step.can_fault() {
@@ -159,6 +163,30 @@ impl<'a> Code<'a> {
         let _ = writeln!(self.text, "const {name} = {value}u;");
     }
 
+    /// Makes `group_sum`, `group_max` and, for values of type `T`, `reduce_group` by subgroups, where workgroups of `wg`
+    /// invocations are made of whole ones.
+    pub fn by_subgroups(&mut self, wg: usize, reduced: Option<ScalarType>) {
+        let Some((_, most)) = self.target.subgroups else { return };
+        if most > wg {
+            return;
+        }
+        self.places = true;
+        match reduced {
+            Some(ScalarType::Bool) => self.places = false,
+            Some(_) => {
+                self.push("fn reduce_group(own: T, lane: u32) -> T {\n    return reduce_subgroups(own);\n}\n")
+            }
+            None => {
+                for name in ["group_sum", "group_max"] {
+                    let _ = writeln!(
+                        self.text,
+                        "fn {name}(own: f32, lane: u32) -> f32 {{\n    return {name}_subgroups(own);\n}}"
+                    );
+                }
+            }
+        }
+    }
+
     /// A word of the uniform block, as an expression.
     pub fn word(&mut self, value: u32) -> String {
         let at = self.uniform.len();
@@ -187,96 +215,8 @@ impl<'a> Code<'a> {
         types::from_words(t, &format!("q[{}].{}", slot / 2, ["xy", "zw"][slot % 2]))
     }
 
-    /// Binds something and makes its accessors: `gN(i)` gets word `i`; with write access `sN(i, v)` sets it; with
-    /// atomic access `mN(i, keep, bits)` replaces part of it. Large buffers are bound in several windows.
-    pub fn open(&mut self, bound: Bound, bytes: usize, access: Access) -> usize {
-        if let Some(k) = self.opened.iter().position(|o| o.bound == bound) {
-            let same = self.opened[k].access == access || access == Access::Read;
-            assert!(same, "a step uses a buffer in one way");
-            return k;
-        }
-        let k = self.opened.len();
-        self.opened.push(Opened { bound, access });
-        let bytes = bytes.next_multiple_of(4).max(4);
-        let windows = bytes.div_ceil(self.target.max_binding);
-        let first = self.bindings.len();
-        let read_only = access == Access::Read && !self.shares_written_memory(bound);
-        for w in 0..windows {
-            let offset = w * self.target.max_binding;
-            let slot = self.bindings.len() + 2;
-            let mode = if read_only { "read" } else { "read_write" };
-            let element = if access == Access::Atomic { "atomic<u32>" } else { "u32" };
-            let _ = writeln!(
-                self.declarations,
-                "@group(0) @binding({slot}) var<storage, {mode}> b{k}_{w}: array<{element}>;"
-            );
-            let bytes = (bytes - offset).min(self.target.max_binding);
-            self.bindings.push(Binding { bound, offset, bytes, read_only });
-        }
-        debug_assert_eq!(self.bindings.len() - first, windows);
-        self.accessors(k, windows, access);
-        k
-    }
-
-    fn accessors(&mut self, k: usize, windows: usize, access: Access) {
-        let span = self.target.max_binding / 4;
-        // One statement per window, the last without a condition.
-        let each = |statement: &dyn Fn(usize, String) -> String| {
-            let mut out = String::new();
-            for w in 0..windows {
-                let index = if w == 0 { "i".to_string() } else { format!("i - {}u", w * span) };
-                if w + 1 < windows {
-                    let limit = (w + 1) * span;
-                    let _ = writeln!(out, "    if i < {limit}u {{\n        {}\n    }}", statement(w, index));
-                } else {
-                    let _ = writeln!(out, "    {}", statement(w, index));
-                }
-            }
-            out
-        };
-        let get = each(&|w, i| match access {
-            Access::Atomic => format!("return atomicLoad(&b{k}_{w}[{i}]);"),
-            _ => format!("return b{k}_{w}[{i}];"),
-        });
-        let _ = writeln!(self.text, "fn g{k}(i: u32) -> u32 {{\n{get}}}");
-        match access {
-            Access::Read => {}
-            Access::Write => {
-                let set = each(&|w, i| format!("b{k}_{w}[{i}] = v; return;"));
-                let _ = writeln!(self.text, "fn s{k}(i: u32, v: u32) {{\n{set}}}");
-            }
-            Access::Atomic => {
-                let mix = each(&|w, i| {
-                    format!("atomicAnd(&b{k}_{w}[{i}], keep); atomicOr(&b{k}_{w}[{i}], bits); return;")
-                });
-                let _ = writeln!(self.text, "fn m{k}(i: u32, keep: u32, bits: u32) {{\n{mix}}}");
-                let add = each(&|w, i| format!("return atomicAdd(&b{k}_{w}[{i}], v);"));
-                let _ = writeln!(self.text, "fn a{k}(i: u32, v: u32) -> u32 {{\n{add}}}");
-                let swap = each(&|w, i| {
-                    format!("return atomicCompareExchangeWeak(&b{k}_{w}[{i}], was, v).exchanged;")
-                });
-                let _ = writeln!(self.text, "fn x{k}(i: u32, was: u32, v: u32) -> bool {{\n{swap}}}");
-            }
-        }
-    }
-
-    /// Scratch is one piece of memory: where a step writes some of it, none of it may be bound read-only.
-    fn shares_written_memory(&self, bound: Bound) -> bool {
-        let in_scratch = |id: BufferId| matches!(self.plan.buffers[id as usize].place, Place::Scratch(_));
-        let writes_scratch = self.step.writes().any(in_scratch) || crate::exec::temp_bytes(self.step) > 0;
-        match bound {
-            Bound::Plan(id) => writes_scratch && in_scratch(id),
-            Bound::Temp(_) | Bound::Faults => true,
-        }
-    }
-
-    /// The buffer of a load, opened.
-    fn open_load(&mut self, id: BufferId) -> usize {
-        self.open(Bound::Plan(id), self.plan.buffers[id as usize].bytes, Access::Read)
-    }
-
     /// An element of a load at a position, as an expression.
-    fn element(&mut self, load: &Load, position: &str) -> String {
+    pub(super) fn element(&mut self, load: &Load, position: &str) -> String {
         let id = match load.source {
             Source::Kernel => return "v".into(),
             Source::Iota => return format!("vec2<u32>({position}, 0u)"),
@@ -406,12 +346,6 @@ impl<'a> Code<'a> {
         let _ = writeln!(self.text, "fn packed(i: u32) -> u32 {{\n{body}    return {bits};\n}}");
     }
 
-    /// Opens a store's buffer for writing.
-    pub fn open_store(&mut self, store: &Store, access: Access) -> usize {
-        let bytes = self.plan.buffers[store.buffer as usize].bytes;
-        self.open(Bound::Plan(store.buffer), bytes, access)
-    }
-
     /// The lines that put a value of a compute type at a position of a store.
     pub fn store(&mut self, store: &Store, position: &str, value: &str) -> String {
         if types::per_word(store.dtype) > 1 {
@@ -451,10 +385,11 @@ impl<'a> Code<'a> {
                 self.params.len().div_ceil(2)
             );
         }
+        self.declare();
         source.push_str(&self.declarations);
         source.push_str(&self.text);
         let linked = library::link(&self.text, entry);
-        source.push_str(&linked);
+        source.push_str(&if self.places { with_places(&linked, entry) } else { linked });
         self.uniform.resize(self.uniform.len().next_multiple_of(4), 0);
         Dispatch {
             source,
@@ -466,6 +401,17 @@ impl<'a> Code<'a> {
             user: None,
         }
     }
+}
+
+/// Gives an entry point what it needs to know of subgroups.
+fn with_places(text: &str, entry: &str) -> String {
+    let head = format!("fn {entry}(");
+    let Some(at) = text.find(&head) else { return text.to_string() };
+    let (before, after) = text.split_at(at);
+    let builtins = "lane: u32, @builtin(subgroup_id) subgroup: u32, @builtin(subgroup_size) subgroup_size: u32, \
+                    @builtin(subgroup_invocation_id) subgroup_lane: u32) {\n    \
+                    group_place = vec3<u32>(subgroup, subgroup_size, subgroup_lane);";
+    format!("{before}{}", after.replacen("lane: u32) {", builtins, 1))
 }
 
 /// `c0: u32, c1: u32, …`.

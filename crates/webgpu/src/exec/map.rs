@@ -14,6 +14,11 @@ pub fn lower(task: &Task<'_>) -> Vec<Dispatch> {
         return vec![packed(task, count)];
     }
     let mut code = Code::new(task, None);
+    if code.finishes_in_quads() {
+        code.finish_4(ScalarType::U32);
+        let groups = spread(&mut code, count / 4);
+        return vec![code.dispatch("map_quads", groups)];
+    }
     code.finish(ScalarType::U32);
     let groups = spread(&mut code, count);
     vec![code.dispatch("map_points", groups)]

@@ -1,6 +1,6 @@
 //! Matrix products: tiles for large ones, split dots for few rows or columns, an invocation per element for the rest.
 
-use super::WG;
+use super::{WG, broadcast};
 use crate::codegen::types::{literal, name};
 use crate::codegen::{Code, Dispatch, Task, binary};
 use std::fmt::Write;
@@ -66,12 +66,60 @@ pub fn lower(task: &Task<'_>, problem: Problem) -> Vec<Dispatch> {
     let mut code = Code::new(task, None);
     let t = operand(&mut code, 0, "a_at", problem.m, problem.k);
     operand(&mut code, 1, "b_at", problem.k, problem.n);
+    if let Some(lanes) = broadcast::lanes(task.target, problem).filter(|_| t == ScalarType::F32) {
+        operand_4(&mut code, 0, "a_at", problem.k);
+        operand_4(&mut code, 1, "b_at", problem.n);
+        if problem.n.is_multiple_of(4) {
+            code.finish_4(t);
+        } else {
+            code.finish(t);
+        }
+        return vec![broadcast::launch(problem, code, lanes)];
+    }
     code.finish(t);
     let along = task.step.inputs[1].plain().is_some_and(|load| {
         let rank = load.layout.strides.len();
         load.layout.strides[rank - 2].abs() == 1 && load.layout.strides[rank - 1].abs() != 1
     });
     vec![problem.launch(code, t, along)]
+}
+
+/// A function beside [`operand`]'s that reads four neighbours of a row: in one access where they are a quad.
+fn operand_4(code: &mut Code<'_>, slot: usize, function: &str, columns: usize) {
+    let signature = format!("fn {function}_4(batch: u32, row: u32, column: u32) -> vec4<f32>");
+    if columns.is_multiple_of(4) && code.plain_quads(slot) {
+        let rank = code.step.inputs[slot].loads[0].layout.shape.rank();
+        let (body, arguments) = batch_coordinates(code, slot, rank);
+        code.push(&format!("{signature} {{\n{body}    return at{slot}_4({arguments});\n}}\n"));
+        return;
+    }
+    let end = code.word(columns as u32);
+    let mut body = String::from("    var v = vec4<f32>();\n");
+    for (j, c) in ["x", "y", "z", "w"].iter().enumerate() {
+        let _ = writeln!(
+            body,
+            "    if column + {j}u < {end} {{\n        v.{c} = {function}(batch, row, column + {j}u);\n    }}"
+        );
+    }
+    code.push(&format!("{signature} {{\n{body}    return v;\n}}\n"));
+}
+
+/// Lines that find the coordinates of a batch in a plain operand, and all its coordinates as arguments.
+fn batch_coordinates(code: &mut Code<'_>, slot: usize, rank: usize) -> (String, String) {
+    let layout = &code.step.inputs[slot].loads[0].layout;
+    let mut body = String::from("    var rest = batch;\n");
+    let mut arguments = Vec::new();
+    for axis in (0..rank - 2).rev() {
+        if axis == 0 {
+            body.push_str("    let c0 = rest;\n");
+        } else {
+            let extent = code.word(layout.shape[axis].max(1) as u32);
+            let _ = writeln!(body, "    let c{axis} = rest % {extent};\n    rest = rest / {extent};");
+        }
+        arguments.insert(0, format!("c{axis}"));
+    }
+    arguments.extend(["row".to_string(), "column".to_string()]);
+    (body, arguments.join(", "))
 }
 
 /// A function that reads an operand by batch, row and column: by strides where it is plain, else by linear index.
@@ -88,19 +136,8 @@ fn operand(code: &mut Code<'_>, slot: usize, function: &str, rows: usize, column
         return t;
     };
     let rank = load.layout.shape.rank();
-    let mut body = String::from("    var rest = batch;\n");
-    let mut arguments = Vec::new();
-    for axis in (0..rank - 2).rev() {
-        if axis == 0 {
-            body.push_str("    let c0 = rest;\n");
-        } else {
-            let extent = code.word(load.layout.shape[axis].max(1) as u32);
-            let _ = writeln!(body, "    let c{axis} = rest % {extent};\n    rest = rest / {extent};");
-        }
-        arguments.insert(0, format!("c{axis}"));
-    }
-    arguments.extend(["row".to_string(), "column".to_string()]);
+    let (body, arguments) = batch_coordinates(code, slot, rank);
     code.plain_input(slot);
-    code.push(&format!("{signature} {{\n{body}    return at{slot}({});\n}}\n", arguments.join(", ")));
+    code.push(&format!("{signature} {{\n{body}    return at{slot}({arguments});\n}}\n"));
     t
 }

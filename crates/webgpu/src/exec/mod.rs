@@ -2,6 +2,7 @@
 
 mod arg_reduce;
 mod attention;
+mod broadcast;
 mod custom;
 mod index;
 mod map;
@@ -15,7 +16,7 @@ mod softmax;
 mod sort;
 mod wkv7;
 
-use crate::codegen::{Code, Dispatch, Task};
+use crate::codegen::{Code, Dispatch, Target, Task};
 use wootz_ir::{DType, Error, Result, ScalarType};
 use wootz_plan::{Kernel, Plan, Step};
 
@@ -33,8 +34,8 @@ pub(crate) fn lower(task: &Task<'_>) -> Result<Vec<Dispatch>> {
         Kernel::Sort { descending, limit } => sort::lower(task, *descending, *limit, false),
         Kernel::ArgSort { descending, limit } => sort::lower(task, *descending, *limit, true),
         Kernel::Softmax { log } => softmax::lower(task, *log),
-        Kernel::RmsNorm { eps } => norm::lower(task, "rms_norm_rows", eps.get()),
-        Kernel::LayerNorm { eps } => norm::lower(task, "layer_norm_rows", eps.get()),
+        Kernel::RmsNorm { eps } => norm::lower(task, norm::RMS, eps.get()),
+        Kernel::LayerNorm { eps } => norm::lower(task, norm::LAYER, eps.get()),
         Kernel::Rope(style) => rope::lower(task, *style),
         Kernel::Matmul { batch, m, n, k } => {
             matmul::lower(task, matmul::Problem { batch: *batch, m: *m, n: *n, k: *k })
@@ -97,7 +98,7 @@ fn unsupported(step: &Step, reason: String) -> Error {
 }
 
 /// Bytes of working memory that a step's launches share.
-pub(crate) fn temp_bytes(step: &Step) -> usize {
+pub(crate) fn temp_bytes(step: &Step, _target: &Target) -> usize {
     match &step.kernel {
         Kernel::Reduce { inner, .. } => reduce::temp_bytes(step, *inner),
         Kernel::Sort { .. } | Kernel::ArgSort { .. } => sort::temp_bytes(step),
@@ -139,6 +140,16 @@ pub(crate) fn spread(code: &mut Code<'_>, count: usize) -> usize {
     code.arg("stride", groups * WG);
     code.constant("WG", WG);
     groups
+}
+
+/// How a kernel keeps a row of whole quads in registers: invocations of a workgroup, and quads for each; `None` for other
+/// rows and for longer ones.
+fn kept(width: usize) -> Option<(usize, usize)> {
+    const MOST: usize = 8;
+    let quads = width / 4;
+    let wg = if quads <= 4 * WG { WG } else { 4 * WG };
+    let keep = quads.div_ceil(wg).next_power_of_two();
+    (width % 4 == 0 && width > 0 && keep <= MOST).then_some((wg, keep))
 }
 
 /// Rows of a kernel that works along the last axis of its first input: how many, and how long.

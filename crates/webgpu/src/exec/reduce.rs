@@ -50,37 +50,77 @@ pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
     }
     let start = || {
         let mut code = Code::new(task, None);
-        let t = code.input(0);
+        let t = code.input_type(0);
         code.alias("T", t);
         monoid(&mut code, op, t);
         code.constant("WG", WG);
         code.arg("inner", inner);
         (code, t)
     };
+    // Whether quads of points stay in a row and are values that quads can be of.
+    let quads = |t| inner.is_multiple_of(4) && words_of(t) == 1;
     match choose(task.step, inner) {
         Variant::Rows => {
             let (mut code, t) = start();
+            code.input(0);
             code.finish(t);
+            code.by_subgroups(WG, Some(t));
+            if quads(t) {
+                code.input_4(0);
+                return vec![code.dispatch("reduce_rows_quads", outer)];
+            }
             vec![code.dispatch("reduce_rows", outer)]
         }
         Variant::Columns => {
             let (mut code, t) = start();
-            code.finish(t);
             code.arg("outer", outer);
+            if let Some(across) = rotated(task.step, outer).filter(|_| words_of(t) == 1) {
+                code.fused_4("across", &across);
+                code.finish_4(t);
+                // Lanes that share columns, where whole columns for each are too few.
+                let split = if task.target.cpu || outer / 4 >= WG * BUSY || inner < 64 { 1 } else { 8 };
+                code.constant("SPLIT", split);
+                return vec![code.dispatch("reduce_columns_quads", (outer / 4).div_ceil(WG / split))];
+            }
+            code.input(0);
+            code.finish(t);
             vec![code.dispatch("reduce_columns", outer.div_ceil(WG))]
         }
         Variant::Parts(parts) => {
             let (mut first, t) = start();
+            first.input(0);
+            first.by_subgroups(WG, Some(t));
             first.arg("parts", parts);
             first.arg("part", PART);
             temp_access(&mut first, t, outer * parts);
             let (mut second, _) = start();
+            second.by_subgroups(WG, Some(t));
             second.arg("parts", parts);
             temp_access(&mut second, t, outer * parts);
             second.finish(t);
-            vec![first.dispatch("reduce_parts", outer * parts), second.dispatch("reduce_joined", outer)]
+            let first = if quads(t) {
+                first.input_4(0);
+                first.dispatch("reduce_parts_quads", outer * parts)
+            } else {
+                first.dispatch("reduce_parts", outer * parts)
+            };
+            vec![first, second.dispatch("reduce_joined", outer)]
         }
     }
+}
+
+/// The input with its outer axes last, where neighbours among outer points are neighbours in memory, by quads.
+fn rotated(step: &Step, outer: usize) -> Option<Fused> {
+    let mut fused = step.inputs[0].clone();
+    let rank = fused.shape.rank();
+    let split = (1..rank).find(|&at| fused.shape[..at].iter().product::<usize>() == outer)?;
+    fused.shape.extents_mut().rotate_left(split);
+    for load in &mut fused.loads {
+        load.layout.shape.extents_mut().rotate_left(split);
+        load.layout.strides.rotate_left(split);
+    }
+    let near = fused.loads.iter().all(|load| load.layout.strides.last().is_none_or(|s| s.abs() <= 1));
+    (near && fused.shape[rank - 1].is_multiple_of(4)).then_some(fused)
 }
 
 /// `combine` and `identity` of a reduction.

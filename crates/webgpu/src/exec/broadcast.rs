@@ -1,0 +1,117 @@
+//! Matrix products on adapters that are CPUs: a subgroup has a tile of the result in registers, and its lanes hand each
+//! other elements of `a` by broadcasts. Workgroup memory is ordinary memory there, and every access to it goes lane by lane:
+//! what counts is how many multiply-adds an access serves.
+//!
+//! A lane has QUADS quads of columns and all ROWS rows of the tile. For four steps of k it reads a quad of `a` for one row
+//! in every `lanes`, and four rows of its own quads of `b`.
+
+use super::matmul::Problem;
+use crate::codegen::{Code, Dispatch, Target};
+use std::fmt::Write;
+
+/// Quads of columns that a lane has.
+const QUADS: usize = 2;
+
+/// The lanes of a subgroup, where products are to be made this way.
+pub fn lanes(target: &Target, problem: Problem) -> Option<usize> {
+    let (least, most) = target.subgroups?;
+    let large = problem.m >= 16 && problem.m * problem.n >= 1 << 12 && problem.k >= 16;
+    (target.cpu && least == most && (4..=16).contains(&most) && large).then_some(most)
+}
+
+/// The launch, given `a_at_4`, `b_at_4` and either `finish_4` or `finish`.
+pub fn launch(problem: Problem, mut code: Code<'_>, lanes: usize) -> Dispatch {
+    let rows = if problem.m <= 16 { 16 } else { 32 };
+    let columns = 4 * QUADS * lanes;
+    code.arg("m", problem.m);
+    code.arg("n", problem.n);
+    code.arg("k", problem.k);
+    let text = kernel(problem, rows, lanes);
+    code.push(&text);
+    let tiles = problem.batch * problem.m.div_ceil(rows) * problem.n.div_ceil(columns);
+    code.dispatch("matmul_broadcast", tiles)
+}
+
+/// The kernel's text: everything is unrolled, for only then are sums in registers.
+fn kernel(problem: Problem, rows: usize, lanes: usize) -> String {
+    let columns = 4 * QUADS * lanes;
+    let mut out = format!(
+        "@compute @workgroup_size({lanes})\nfn matmul_broadcast(@builtin(workgroup_id) group: vec3<u32>, \
+         @builtin(local_invocation_index) lane: u32) {{\n    let n = arg_n();\n    let m = arg_m();\n    \
+         let depth = arg_k();\n    let across = (n + {columns}u - 1u) / {columns}u;\n    \
+         let down = (m + {rows}u - 1u) / {rows}u;\n    let index = group_index(group);\n    \
+         if index >= p[0].y {{\n        return;\n    }}\n    let left = index % across * {columns}u + 4u * lane;\n    \
+         let top = index / across % down * {rows}u;\n    let batch = index / across / down;\n"
+    );
+    for r in 0..rows {
+        for c in 0..QUADS {
+            let _ = writeln!(out, "    var c{r}_{c} = vec4<f32>();");
+        }
+    }
+    // Places beyond the edges repeat the last ones; their sums are not stored.
+    for c in 0..QUADS {
+        let last = if problem.n.is_multiple_of(4) { "n - 4u" } else { "n - 1u" };
+        let _ = writeln!(out, "    let column{c} = min(left + {}u, {last});", 4 * lanes * c);
+    }
+    for r in 0..rows.div_ceil(lanes) {
+        let _ = writeln!(out, "    let row{r} = min(top + {}u + lane % {rows}u, m - 1u);", r * lanes);
+    }
+    out.push_str("    for (var k = 0u; k < depth; k += 4u) {\n");
+    for r in 0..rows.div_ceil(lanes) {
+        let _ = writeln!(out, "        let a{r} = a_at_4(batch, row{r}, k);");
+    }
+    for (j, part) in ["x", "y", "z", "w"].iter().enumerate() {
+        four_steps(&mut out, problem, j);
+        for r in 0..rows {
+            let (held, by) = (r / lanes, r % lanes);
+            let _ =
+                writeln!(out, "        let s{j}_{r} = vec4<f32>(subgroupBroadcast(a{held}.{part}, {by}u));");
+            for c in 0..QUADS {
+                let _ = writeln!(out, "        c{r}_{c} = fma(s{j}_{r}, b{j}_{c}, c{r}_{c});");
+            }
+        }
+    }
+    out.push_str("    }\n");
+    for r in 0..rows {
+        let _ = writeln!(out, "    if top + {r}u < m {{");
+        for c in 0..QUADS {
+            let column = format!("left + {}u", 4 * lanes * c);
+            let _ = writeln!(out, "        put_quad((batch * m + top + {r}u) * n, {column}, c{r}_{c});");
+        }
+        out.push_str("    }\n");
+    }
+    out.push_str("}\n");
+    out.push_str(if problem.n.is_multiple_of(4) { PUT_QUAD } else { PUT_EACH });
+    out
+}
+
+/// A row of `b` at step `j` of four; nothing beyond its last.
+fn four_steps(out: &mut String, problem: Problem, j: usize) {
+    for c in 0..QUADS {
+        if problem.k.is_multiple_of(4) {
+            let _ = writeln!(out, "        let b{j}_{c} = b_at_4(batch, k + {j}u, column{c});");
+        } else {
+            let _ = writeln!(
+                out,
+                "        let b{j}_{c} = select(vec4<f32>(), b_at_4(batch, min(k + {j}u, depth - 1u), column{c}), \
+                 k + {j}u < depth);"
+            );
+        }
+    }
+}
+
+const PUT_QUAD: &str = "fn put_quad(base: u32, column: u32, v: vec4<f32>) {
+    if column < arg_n() {
+        finish_4(base + column, v);
+    }
+}
+";
+
+const PUT_EACH: &str = "fn put_quad(base: u32, column: u32, v: vec4<f32>) {
+    let n = arg_n();
+    if column < n { finish(base + column, v.x); }
+    if column + 1u < n { finish(base + column + 1u, v.y); }
+    if column + 2u < n { finish(base + column + 2u, v.z); }
+    if column + 3u < n { finish(base + column + 3u, v.w); }
+}
+";
