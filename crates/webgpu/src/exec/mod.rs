@@ -149,7 +149,7 @@ fn kept(width: usize) -> Option<(usize, usize)> {
     let quads = width / 4;
     let wg = if quads <= 4 * WG { WG } else { 4 * WG };
     let keep = quads.div_ceil(wg).next_power_of_two();
-    (width % 4 == 0 && width > 0 && keep <= MOST).then_some((wg, keep))
+    (width.is_multiple_of(4) && width > 0 && keep <= MOST).then_some((wg, keep))
 }
 
 /// Rows of a kernel that works along the last axis of its first input: how many, and how long.
