@@ -23,7 +23,7 @@ fn difference(rig: &Rig, result: &NodeRef, edge: f32) -> Vec<f64> {
 
 /// Rows of `edge, 1, 0, 0, …`, whose sum is `edge + 1`.
 fn rows(rig: &Rig, count: usize, width: usize, (dtype, edge): (DType, f32)) -> NodeRef {
-    let at = |i: usize| if i % width == 0 { edge } else { f32::from(i % width == 1) };
+    let at = |i: usize| if i.is_multiple_of(width) { edge } else { f32::from(i % width == 1) };
     rig.floats(&(0..count * width).map(at).collect::<Vec<_>>(), [count, width], dtype)
 }
 
