@@ -1,11 +1,14 @@
 // Sort: the first `limit` elements (or, with POSITIONS, their positions) of each row in rising order (falling with DESCENDING). The order
 // is stable and has NaN as the largest: elements are compared with their positions, so that no two are equal.
 //
-// dims: [0] rows, [1] width, [2] limit, [3] length of the sorted runs read, [4] first word read, [5] first word written.
+// dims: [0] rows, [1] width, [2] limit, [3] length of the sorted runs read (with SELECT: of the rows written), [4] first word read, [5] first
+// word written.
 // Scratch holds two generations of keys and of positions, at dims[4] and dims[5] words: keys [row][width], then positions.
 // Threads, by variant:
 //   sort_tile   a threadgroup sorts TILE neighbours of a row (grid y) in threadgroup memory, by a bitonic network over the power of two that
 //               holds them; beyond the row's end stand elements that come last. Rows of one tile are finished at once.
+//               With SELECT it leaves the first `limit` of the tile only, side by side with those of other tiles, and AGAIN reads such rows
+//               from scratch: for few of many, every element is read once and most are never written.
 //   sort_merge  one thread per element: two neighbouring runs become one. An element's place is its place in its own run plus the
 //               number of elements of the other run in front of it, found by bisection. The last merge finishes the result.
 
@@ -43,10 +46,19 @@ kernel void sort_tile(STEP_BINDINGS, uint2 group [[threadgroup_position_in_grid]
     while (size < count) {
         size *= 2;
     }
+#ifdef AGAIN
+    device const KEY* earlier = (device const KEY*)(scratch + args.dims[4]);
+    device const uint* earlier_places = (device const uint*)(earlier + args.dims[0] * width);
+#endif
     for (uint i = thread_index; i < size; i += 256) {
         // Positions beyond the end mark fillers, whatever their key.
+#ifdef AGAIN
+        keys[i] = i < count ? earlier[row * width + first + i] : KEY(0);
+        places[i] = i < count ? earlier_places[row * width + first + i] : 0xffffffffu;
+#else
         keys[i] = i < count ? in0(env, row * width + first + i) : KEY(0);
         places[i] = i < count ? uint(first) + i : 0xffffffffu;
+#endif
     }
     for (uint length = 2; length <= size; length *= 2) {
         for (uint reach = length / 2; reach > 0; reach /= 2) {
@@ -73,6 +85,13 @@ kernel void sort_tile(STEP_BINDINGS, uint2 group [[threadgroup_position_in_grid]
 #ifdef LAST
         if (i < args.dims[2]) {
             finish(env, row * args.dims[2] + i, RESULT(keys[i], places[i]));
+        }
+#elif defined(SELECT)
+        if (i < args.dims[2]) {
+            device KEY* kept = (device KEY*)(scratch + args.dims[5]);
+            const index_t at = row * args.dims[3] + index_t(group.x) * args.dims[2] + i;
+            kept[at] = keys[i];
+            ((device uint*)(kept + args.dims[0] * args.dims[3]))[at] = places[i];
         }
 #else
         const index_t at = row * width + first + i;

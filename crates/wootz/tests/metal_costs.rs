@@ -72,6 +72,43 @@ fn many_steps_are_one_command_buffer() -> Result<()> {
 }
 
 #[test]
+fn few_of_many_are_selected_and_not_sorted() -> Result<()> {
+    let (backend, device) = profiled();
+    // Thirteen values, so that there are many ties: the first of equals comes first.
+    let (rows, width) = (2usize, 5000usize);
+    let (x, y) = (ramp([rows, width], &device)?, ramp([rows, width], &Device::cpu())?);
+    for k in [1, 7, 200] {
+        let (ours, theirs) = (x.top_k(k, -1)?, y.top_k(k, -1)?);
+        assert_eq!(ours.0.to_vec::<f32>()?, theirs.0.to_vec::<f32>()?, "{k}");
+        let profiles = backend.last_run().profiles;
+        let read: u64 = profiles.iter().map(|p| p.counters.device_bytes_read).sum();
+        let written: u64 = profiles.iter().map(|p| p.counters.device_bytes_written).sum();
+        // Five tiles leave their firsts, value and position, which are read once more; then the result.
+        let kept = 8 * (rows * 5 * k) as u64;
+        assert!(read <= 4 * (rows * width) as u64 + kept, "{k}: {read}");
+        assert!(written <= kept + 4 * (rows * k) as u64, "{k}: {written}");
+        assert_eq!(ours.1.to_vec::<i64>()?, theirs.1.to_vec::<i64>()?, "{k}");
+    }
+    Ok(())
+}
+
+#[test]
+fn one_long_row_is_scanned_by_many_groups() -> Result<()> {
+    let width = 20_001;
+    let (backend, device) = profiled();
+    // Quarters, whose sums are exact in any order.
+    let want = ramp([width], &Device::cpu())?.cumsum(0)?.to_vec::<f32>()?;
+    for device in [&device, &checked()] {
+        assert_eq!(ramp([width], device)?.cumsum(0)?.to_vec::<f32>()?, want);
+    }
+    let profiles = backend.last_run().profiles;
+    assert_eq!(profiles.len(), 2);
+    let read: u64 = profiles.iter().map(|p| p.counters.device_bytes_read).sum();
+    assert!((2 * 4 * width as u64..2 * 4 * width as u64 + 65_536).contains(&read), "{read}");
+    Ok(())
+}
+
+#[test]
 fn rows_of_minus_infinity_are_nan() -> Result<()> {
     let device = checked();
     let low = f32::NEG_INFINITY;
@@ -116,6 +153,19 @@ fn widths_that_break_others() -> Result<()> {
             assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-4 * b.abs().max(1.0)), "{width}");
         }
     }
+    Ok(())
+}
+
+#[test]
+fn what_runs_backwards_is_indexed_from_its_first_element() -> Result<()> {
+    let device = checked();
+    let all = |device: &Device| -> Result<Vec<Vec<f32>>> {
+        let x = ramp([3, 4], device)?.flip([0, 1])?;
+        let rows = Tensor::from_slice_on(&[2i64, 0, 1, 1], device)?;
+        let columns = Tensor::from_slice_on(&[3i64, -1, 0], device)?;
+        Ok(vec![x.take(&rows, 0)?.to_vec()?, x.take(&columns, 1)?.to_vec()?])
+    };
+    assert_eq!(all(&device)?, all(&Device::cpu())?);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Sorting rows: tiles in threadgroup memory, then merges.
+//! Sorting rows: tiles in threadgroup memory, then merges; where only the first few are wanted, tiles of the firsts of tiles.
 
 use super::{Launch, Launches, refuse};
 use crate::codegen::{Parts, compute};
@@ -17,6 +17,9 @@ pub struct Order {
 /// Elements that a threadgroup sorts; with 64-bit keys they take 12 KiB.
 const TILE: usize = 1024;
 
+/// Selections go by tiles where the firsts of a tile are at most this part of it, so that each pass leaves much less than it read.
+const SELECTED: usize = 4;
+
 pub fn launches(step: &Step, facts: &Facts, order: Order) -> Result<Launches> {
     let width = step.input_shapes[0].last().copied().unwrap_or(1);
     let limit = order.limit.min(width);
@@ -25,19 +28,23 @@ pub fn launches(step: &Step, facts: &Facts, order: Order) -> Result<Launches> {
         return Ok(Launches::default());
     }
     let key = step.inputs[0].program.result_type(0);
+    let base = |kernel: &'static str| {
+        let launch = Launch::new("sort", kernel).define("KEY", compute(key));
+        let launch = if order.descending { launch.define("DESCENDING", 1) } else { launch };
+        if order.positions { launch.define("POSITIONS", 1) } else { launch }
+    };
+    let element = key.dtype().size() + 4;
+    if width > TILE && limit * SELECTED <= TILE && rows <= u16::MAX as usize && !step.wide {
+        return Ok(selection(Rows { rows, width, limit, element }, &base));
+    }
     // Two generations of keys and positions.
-    let generation = (rows * width * (key.dtype().size() + 4)).next_multiple_of(256);
+    let generation = (rows * width * element).next_multiple_of(256);
     if rows > u32::MAX as usize
         || (!step.wide && generation / 2 > i32::MAX as usize)
         || width >= u32::MAX as usize
     {
         return refuse(step, facts, &format!("{rows} rows of {width} elements are too many to sort at once"));
     }
-    let base = |kernel: &'static str| {
-        let launch = Launch::new("sort", kernel).define("KEY", compute(key));
-        let launch = if order.descending { launch.define("DESCENDING", 1) } else { launch };
-        if order.positions { launch.define("POSITIONS", 1) } else { launch }
-    };
     let dims = |run: usize, from: usize, to: usize| {
         [rows, width, limit, run, from * generation / 4, to * generation / 4].map(|n| n as u64).to_vec()
     };
@@ -63,4 +70,57 @@ pub fn launches(step: &Step, facts: &Facts, order: Order) -> Result<Launches> {
         (run, from) = (run * 2, 1 - from);
     }
     Ok(Launches { list, scratch: 2 * generation })
+}
+
+/// Rows, their width, how many of each are wanted, and bytes of a key with its position.
+#[derive(Clone, Copy)]
+struct Rows {
+    rows: usize,
+    width: usize,
+    limit: usize,
+    element: usize,
+}
+
+/// The first `limit` of each tile, then of tiles of those, until one tile is left: the rows are read once and never sorted as a whole.
+fn selection(of: Rows, base: &dyn Fn(&'static str) -> Launch) -> Launches {
+    let Rows { rows, limit, element, .. } = of;
+    // What a pass leaves of a row: the firsts of each tile, side by side.
+    let left = |width: usize| {
+        let tiles = width.div_ceil(TILE);
+        (tiles - 1) * limit + limit.min(width - (tiles - 1) * TILE)
+    };
+    let generation = (rows * left(of.width) * element).next_multiple_of(256);
+    let mut list = Vec::new();
+    let (mut width, mut from) = (of.width, 1);
+    loop {
+        let last = width <= TILE;
+        let mut tile = base("sort_tile").define("TILE", TILE).define(if last { "LAST" } else { "SELECT" }, 1);
+        tile.threads = [256, 1, 1];
+        tile.groups = [width.div_ceil(TILE) as u32, rows as u32, 1];
+        let words = [from * generation / 4, (1 - from) * generation / 4];
+        tile.dims = [rows, width, limit, left(width), words[0], words[1]].map(|n| n as u64).to_vec();
+        let is_first = list.is_empty();
+        tile.parts = Parts { inputs: is_first, epilogue: last, scratch: true, ..Parts::WHOLE };
+        tile.barrier = !is_first;
+        list.push(if is_first { tile } else { tile.define("AGAIN", 1) });
+        if last {
+            return Launches { list, scratch: 2 * generation };
+        }
+        (width, from) = (left(width), 1 - from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selections_shrink_to_one_tile() {
+        for (width, limit, passes) in [(1025, 1, 2), (152_064, 40, 3), (152_064, 256, 5), (1 << 24, 1, 3)] {
+            let base = |kernel: &'static str| Launch::new("sort", kernel);
+            let launches = selection(Rows { rows: 2, width, limit, element: 8 }, &base);
+            assert_eq!(launches.list.len(), passes, "{width} {limit}");
+            assert_eq!(launches.list[passes - 1].groups, [1, 2, 1]);
+        }
+    }
 }
