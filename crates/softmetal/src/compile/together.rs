@@ -10,6 +10,7 @@ use crate::source::thunk::LIBRARY;
 use rustc_hash::FxHashSet;
 use std::fmt::Write;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// A kernel's C++ text, alone in a library and in a namespace.
 pub struct Unit {
@@ -20,6 +21,9 @@ pub struct Unit {
     /// The same code in the namespace, without what a library has once.
     pub text: String,
 }
+
+/// Held while records of sources are written.
+static WRITING: Mutex<()> = Mutex::new(());
 
 /// Stands before each source while many are preprocessed as one.
 const MARK: &str = "#pragma softmetal_source";
@@ -90,7 +94,10 @@ impl Compiler {
         if !out.ok || parts.len() != pending.len() {
             return;
         }
-        for ((_, p, path), part) in pending.iter().zip(parts) {
+        // Texts differ in blank lines by their neighbours: the first record stays, and code made from it is found again.
+        let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((_, p, path), part) in pending.iter().zip(parts).filter(|((.., path), _)| known(path).is_none())
+        {
             // A record that could not be written is made again by whoever needs it.
             let _ = self.cache.put(path, preprocessed::record(part, &self.folder, &p.file_name).as_bytes());
         }
