@@ -53,7 +53,6 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    quiet_mesa();
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
@@ -74,15 +73,5 @@ fn main() -> ExitCode {
             anstream::eprintln!("{}error:{} {error}", output::BAD.render(), output::BAD.render_reset());
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Without a desktop session, the layer by which Mesa's users choose a GPU prints errors whenever Vulkan is opened. There is
-/// nothing to choose by then, so it is left out; who sets the variable decides.
-fn quiet_mesa() {
-    let absent = |name| std::env::var_os(name).is_none();
-    if cfg!(target_os = "linux") && absent("XDG_RUNTIME_DIR") && absent("NODEVICE_SELECT") {
-        // SAFETY: the program has just begun, and no other thread reads the environment yet.
-        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
     }
 }
