@@ -82,8 +82,13 @@ def reference(name, *operands, **options):
     function = strict
     for part in name.split("."):
         function = getattr(function, part)
+    shape = np.broadcast_shapes(*(each.shape for each in operands)) if name == "pow" else None
+    if name == "pow":
+        # With a lone 0.5 as the exponent NumPy takes square roots, and that of minus infinity is not the standard's.
+        operands = [np.atleast_1d(each) for each in np.broadcast_arrays(*operands)]
     half = operands[0].dtype == np.float16
     given = [strict.asarray(np.array(each, np.float32 if half else each.dtype)) for each in operands]
     with np.errstate(all="ignore"):
         result = np.asarray(function(*given, **options))
+        result = result.reshape(shape) if name == "pow" else result
         return result.astype(np.float16) if half and result.dtype == np.float32 else result
