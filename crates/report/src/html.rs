@@ -66,7 +66,7 @@ fn rooflines(body: &mut String, run: &Run) {
     body.push_str(
         "<h2>Under the roof</h2>\n<p>Each dot is a case. The line is what the device can do at most, measured in the same \
          run: a large copy on the slope, multiply-adds on the flat. The nearer to the line, the less is left to gain; dots \
-         above the slope worked from a cache.</p>\n",
+         above the slope worked from a cache, dots above the flat multiplied small integers.</p>\n",
     );
     for device in run.devices() {
         let _ = writeln!(body, "<figure>{}</figure>", roofline::of_device(run, device));
