@@ -44,6 +44,14 @@ fn binary(
     array(result)?.into_py_any(py)
 }
 
+/// Python hands `pow`'s third argument to every form of it.
+fn no_modulus(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match modulo {
+        Some(_) => Err(raise("ArgumentError", "pow takes no modulus")),
+        None => Ok(()),
+    }
+}
+
 /// `self op= other`: the shape and the dtype stay.
 fn assign(py: Python<'_>, op: ElementwiseOp, own: &PyArray, other: &Bound<'_, PyAny>) -> PyResult<()> {
     own.update(py, |a| {
@@ -122,9 +130,7 @@ impl PyArray {
         other: &Bound<'_, PyAny>,
         modulo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        if modulo.is_some() {
-            return Err(raise("ArgumentError", "pow takes no modulus"));
-        }
+        no_modulus(modulo)?;
         binary(py, ElementwiseOp::Pow, self, other, false)
     }
 
@@ -134,9 +140,7 @@ impl PyArray {
         other: &Bound<'_, PyAny>,
         modulo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        if modulo.is_some() {
-            return Err(raise("ArgumentError", "pow takes no modulus"));
-        }
+        no_modulus(modulo)?;
         binary(py, ElementwiseOp::Pow, self, other, true)
     }
 
@@ -146,9 +150,7 @@ impl PyArray {
         other: &Bound<'_, PyAny>,
         modulo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<()> {
-        if modulo.is_some() {
-            return Err(raise("ArgumentError", "pow takes no modulus"));
-        }
+        no_modulus(modulo)?;
         assign(py, ElementwiseOp::Pow, self, other)
     }
 
