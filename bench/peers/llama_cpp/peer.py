@@ -37,5 +37,4 @@ def prepare(op, _, extra):
     return run
 
 
-# Its threads poll for work for a while after a call.
-serve(f"llama.cpp by llama-cpp-python {llama_cpp.__version__}", 250, prepare)
+serve(f"llama.cpp by llama-cpp-python {llama_cpp.__version__}", prepare)

@@ -49,5 +49,4 @@ def prepare(op, inputs, _):
     return lambda: mx.eval(OPS[op](*arrays))
 
 
-# Its CPU products are OpenBLAS's too, whose threads go on spinning for a tenth of a second.
-serve(f"MLX {mx.__version__} on the {mx.default_device().type.name}", 250, prepare)
+serve(f"MLX {mx.__version__} on the {mx.default_device().type.name}", prepare)

@@ -66,5 +66,4 @@ def prepare(op, inputs, _):
     return lambda: OPS[op](*arrays)
 
 
-# OpenBLAS's threads go on spinning for a tenth of a second.
-serve(f"NumPy {np.__version__}", 250, prepare)
+serve(f"NumPy {np.__version__}", prepare)

@@ -91,7 +91,7 @@ fn peer_script(folder: &Path, body: &str) -> String {
 #[cfg(unix)]
 const HONEST: &str = r#"while read -r line; do
     case "$line" in
-        *hello*) echo '{"version": "7.0", "pause_ms": 0}' ;;
+        *hello*) echo '{"version": "7.0"}' ;;
         *prepare*) case "$line" in *ten_ops*) echo '{"ready": true}' ;; *) echo '{"ready": false}' ;; esac ;;
         *) echo '{"seconds": 0.5}' ;;
     esac

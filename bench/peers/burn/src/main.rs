@@ -127,5 +127,5 @@ fn main() {
         Some("wgpu") => (Device::wgpu(DeviceKind::DefaultDevice), "burn 0.22, wgpu"),
         _ => (Device::flex(), "burn 0.22, flex"),
     };
-    serve(version, 20, |request| prepare(request, &device));
+    serve(version, |request| prepare(request, &device));
 }

@@ -87,7 +87,7 @@ fn prepare(request: &Request) -> Result<Option<Box<dyn Fn() -> Result<()>>>> {
 }
 
 fn main() {
-    serve("candle-core 0.11", 20, |request| -> Prepared {
+    serve("candle-core 0.11", |request| -> Prepared {
         let text = |e: candle_core::Error| e.to_string();
         let function = prepare(request).map_err(text)?;
         Ok(function

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use std::io::{BufRead, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a peer is asked to run.
 pub struct Request {
@@ -14,17 +14,23 @@ pub struct Request {
     pub extra: Value,
 }
 
+/// What is timed: one execution of the operation.
+pub type Function = Box<dyn Fn() -> Result<(), String>>;
+
 /// A library's answer to a request: a function to time, or nothing when it does not have the operation.
-pub type Prepared = Result<Option<Box<dyn Fn() -> Result<(), String>>>, String>;
+pub type Prepared = Result<Option<Function>, String>;
+
+/// How long the function runs before it is timed.
+const WARM: Duration = Duration::from_millis(10);
 
 /// Serves until the input ends.
-pub fn serve(version: &str, pause_ms: u64, prepare: impl Fn(&Request) -> Prepared) {
+pub fn serve(version: &str, prepare: impl Fn(&Request) -> Prepared) {
     let mut ready = None;
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let answer = match serde_json::from_str::<Value>(&line) {
             Err(e) => json!({ "error": e.to_string() }),
             Ok(command) if command.get("hello").is_some() => {
-                json!({ "version": version, "pause_ms": pause_ms })
+                json!({ "version": version })
             }
             Ok(command) => match command.get("prepare") {
                 Some(request) => match prepare(&parse(request)) {
@@ -51,17 +57,24 @@ fn parse(request: &Value) -> Request {
     }
 }
 
-/// One execution that is not timed (threads wake up, caches fill), then the timed ones.
-fn turn(ready: &Option<Box<dyn Fn() -> Result<(), String>>>, repeats: u64) -> Value {
+fn turn(ready: &Option<Function>, repeats: u64) -> Value {
     let Some(function) = ready else { return json!({ "error": "a turn before a case" }) };
-    if let Err(error) = function() {
-        return json!({ "error": error });
+    match timed(function, repeats) {
+        Ok(seconds) => json!({ "seconds": seconds }),
+        Err(error) => json!({ "error": error }),
+    }
+}
+
+/// Seconds per execution, after untimed ones: threads wake up and spread over the cores, caches fill.
+fn timed(function: &Function, repeats: u64) -> Result<f64, String> {
+    let begin = Instant::now();
+    function()?;
+    while begin.elapsed() < WARM {
+        function()?;
     }
     let begin = Instant::now();
     for _ in 0..repeats {
-        if let Err(error) = function() {
-            return json!({ "error": error });
-        }
+        function()?;
     }
-    json!({ "seconds": begin.elapsed().as_secs_f64() / repeats as f64 })
+    Ok(begin.elapsed().as_secs_f64() / repeats as f64)
 }

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
 use wootz::DType;
 use wootz_report::Skipped;
 
@@ -45,8 +44,6 @@ pub struct Peer {
     pub version: String,
     /// False once it ended or spoke nonsense.
     pub alive: bool,
-    /// After a turn: threads of some libraries go on spinning, on the cores that the next contender needs.
-    pause: Duration,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -142,7 +139,6 @@ impl Peer {
             name: name.into(),
             version: String::new(),
             alive: true,
-            pause: Duration::ZERO,
             child,
             input,
             output: BufReader::new(output),
@@ -154,17 +150,36 @@ impl Peer {
         // Whatever it says later goes nowhere, but must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut { errors }, &mut std::io::sink()));
         peer.version = hello["version"].as_str().unwrap_or_default().into();
-        peer.pause = Duration::from_millis(hello["pause_ms"].as_u64().unwrap_or(0).min(2000));
         Ok(peer)
     }
 
     fn ask(&mut self, command: &Value) -> Fallible<Value> {
+        self.set_running(true);
         let answer = self.exchange(command);
+        self.set_running(false);
         self.alive = answer.is_ok();
         let answer = answer?;
         match answer["error"].as_str() {
             Some(error) => Err(error.into()),
             None => Ok(answer),
+        }
+    }
+
+    /// Stops the program between questions: threads of some libraries go on spinning for a tenth of a second, on the
+    /// cores that the next contender needs.
+    #[cfg(unix)]
+    fn set_running(&self, running: bool) {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let signal = if running { Signal::CONT } else { Signal::STOP };
+        // A program that has ended takes no signal; the exchange says so.
+        let _ = kill_process_group(Pid::from_child(&self.child), signal);
+    }
+
+    /// Where programs cannot be stopped, waits until their threads sleep.
+    #[cfg(not(unix))]
+    fn set_running(&self, running: bool) {
+        if !running {
+            std::thread::sleep(std::time::Duration::from_millis(250));
         }
     }
 
@@ -186,7 +201,6 @@ impl Peer {
     /// One turn: seconds per execution.
     pub fn turn(&mut self, repeats: usize) -> Fallible<f64> {
         let answer = self.ask(&json!({ "turn": repeats }))?;
-        std::thread::sleep(self.pause);
         match answer["seconds"].as_f64() {
             Some(seconds) if seconds > 0.0 => Ok(seconds),
             _ => Err(format!("it gave no time: {answer}").into()),

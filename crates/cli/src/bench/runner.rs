@@ -6,13 +6,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use wootz::{Calibration, Device, DeviceKind};
 use wootz_report as report;
 use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Skipped, Times};
 
-/// What a turn should last at least, so that the clock does not matter.
-const TURN: f64 = 1e-3;
+/// What a turn should last at least, so that neither the clock nor one interruption matters.
+const TURN: f64 = 10e-3;
+/// How long a contender runs before it is timed: until the scheduler has spread its threads over idle cores.
+const WARM: Duration = Duration::from_millis(10);
 /// A contender that takes this long for one execution is not asked again.
 const SLOW: f64 = 3.0;
 const MOST_TURNS: usize = 2000;
@@ -189,7 +191,7 @@ impl Entry<'_> {
         Entry { name: name.into(), who, repeats: 0, seconds: Vec::new(), failure: None }
     }
 
-    /// One turn: an execution that nobody times (threads wake up, caches fill), then as many as make a turn.
+    /// One turn: executions that nobody times (threads wake up, caches fill), then as many as make a turn.
     fn turn(&mut self) {
         let slow = self.seconds.last().is_some_and(|&s| s > SLOW);
         if slow || self.failure.is_some() {
@@ -209,12 +211,16 @@ impl Entry<'_> {
         }
     }
 
-    /// Seconds per execution, after one that is not timed.
+    /// Seconds per execution, once warm.
     fn execute(&mut self, repeats: usize) -> Fallible<f64> {
         match &mut self.who {
             Who::Peer(peer) => peer.turn(repeats),
             Who::Device(ready) => {
+                let begin = Instant::now();
                 (ready.run)()?;
+                while begin.elapsed() < WARM {
+                    (ready.run)()?;
+                }
                 let begin = Instant::now();
                 for _ in 0..repeats {
                     (ready.run)()?;
