@@ -15,10 +15,11 @@ pub struct Shape {
     pub k: usize,
 }
 
-/// Bytes of one packed panel of B for a step of K; with a panel of A it should just fit the first cache.
-const DEPTH_BYTES: usize = 24 << 10;
-/// Bytes of a packed block of A: half the second cache.
-const A_BLOCK_BYTES: usize = 320 << 10;
+/// Bytes of one packed panel of B for a step of K: as much as the first cache. A little of it is fetched again from the
+/// second for each tile, which costs less than summing into C more often.
+const DEPTH_BYTES: usize = 32 << 10;
+/// Bytes of a packed block of A: most of the second cache.
+const A_BLOCK_BYTES: usize = 384 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
 const B_BLOCK_BYTES: usize = 4 << 20;
 /// Blocks of B that are packed in turn.

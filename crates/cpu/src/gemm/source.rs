@@ -4,7 +4,7 @@
 //! some lanes wide and holds, for every step of depth, the numbers of its lanes side by side.
 
 use crate::convert;
-use crate::isa::{Isa, Kernel, Real, dispatch, transpose_block, transpose_side};
+use crate::isa::{Isa, Kernel, Real, dispatch, prefetch, transpose_block, transpose_side};
 use half::{bf16, f16};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -169,6 +169,12 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
         let room = self.out.len();
         let mut d = 0;
         while d + side <= n && (d + side - 1) * W + side <= room {
+            if (d * size_of::<T>()).is_multiple_of(64) {
+                // The next panel's rows: each is too short for the hardware to foresee.
+                for l in 0..W {
+                    prefetch(self.source.at(lane + W + l, first + d));
+                }
+            }
             for l in (0..W).step_by(side) {
                 let to = self.out[d * W + l..].as_mut_ptr();
                 let from = self.source.at(lane + l, first + d).cast::<T>();
