@@ -1,5 +1,5 @@
 //! The `wootz` command: devices, their validation, and language models on them.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bench;
 mod chat;
@@ -53,6 +53,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    quiet_mesa();
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
@@ -73,5 +74,16 @@ fn main() -> ExitCode {
             anstream::eprintln!("{}error:{} {error}", output::BAD.render(), output::BAD.render_reset());
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Without a desktop session, the layer by which Mesa's users choose a GPU prints errors whenever Vulkan is opened. There is
+/// nothing to choose by then, so it is left out; who sets the variable decides.
+#[expect(unsafe_code)]
+fn quiet_mesa() {
+    let absent = |name| std::env::var_os(name).is_none();
+    if cfg!(target_os = "linux") && absent("XDG_RUNTIME_DIR") && absent("NODEVICE_SELECT") {
+        // SAFETY: the program has just begun, and no other thread reads the environment yet.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
     }
 }
