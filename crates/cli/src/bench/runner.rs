@@ -273,6 +273,6 @@ fn progress(cases: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:32.cyan/dim} {pos}/{len}  {eta} left  {msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(cases as u64).with_style(style);
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }

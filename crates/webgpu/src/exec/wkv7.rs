@@ -14,17 +14,14 @@ pub fn lower(task: &Task<'_>) -> Vec<Dispatch> {
     for slot in 0..7 {
         code.input(slot);
     }
-    // The result is contiguous f32 with nothing behind it: the kernel works in its memory.
+    // The result is contiguous f32 with nothing behind it: the kernel writes to its memory.
     let store = &task.step.stores[0];
     let first = code.word(store.layout.offset as u32);
     let k = code.open_store(store, Access::Write);
-    code.push(&format!(
-        "fn get_f32(i: u32) -> f32 {{\n    return bitcast<f32>(g{k}({first} + i));\n}}\n\
-         fn put_f32(i: u32, v: f32) {{\n    s{k}({first} + i, bitcast<u32>(v));\n}}\n"
-    ));
+    code.push(&format!("fn put_f32(i: u32, v: f32) {{\n    s{k}({first} + i, bitcast<u32>(v));\n}}\n"));
     code.constant("WG", WG);
+    code.constant("DEPTH", depth);
     code.arg("steps", steps);
     code.arg("heads", heads);
-    code.arg("depth", depth);
     vec![code.dispatch("wkv7_rows", (heads * depth).div_ceil(WG))]
 }
