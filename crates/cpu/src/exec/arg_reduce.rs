@@ -45,9 +45,10 @@ struct Position<'a, T> {
     op: ArgOp,
 }
 
-/// Elements that are compared side by side, and elements of which only the best is kept until the end.
+/// Elements that are compared side by side.
 const LANES: usize = 16;
-const BLOCK: usize = 4 * LANES;
+/// Elements of which only the best is kept until the end.
+const BLOCK: usize = 32 * LANES;
 
 impl<T: PartialOrd + Copy> Kernel for Position<'_, T> {
     type Out = usize;
@@ -61,44 +62,46 @@ impl<T: PartialOrd + Copy> Kernel for Position<'_, T> {
 }
 
 #[inline(always)]
-#[allow(clippy::eq_op, reason = "only NaN differs from itself")]
-fn first_of<T: PartialOrd + Copy>(row: &[T], better: impl Fn(T, T) -> bool) -> usize {
-    let (blocks, rest) = row.as_chunks::<BLOCK>();
+fn first_of<T: PartialOrd + Copy>(row: &[T], better: impl Fn(T, T) -> bool + Copy) -> usize {
     // The best block so far, by number, and its best element.
     let mut found: Option<(usize, T)> = None;
-    for (number, block) in blocks.iter().enumerate() {
-        let (pieces, _) = block.as_chunks::<LANES>();
-        let mut lanes = pieces[0];
-        let mut odd = [false; LANES];
-        for piece in pieces {
-            for l in 0..LANES {
-                lanes[l] = if better(piece[l], lanes[l]) { piece[l] } else { lanes[l] };
-                odd[l] |= piece[l] != piece[l];
-            }
-        }
-        if odd.contains(&true) {
-            return number * BLOCK + block.iter().position(|v| v != v).unwrap_or(0);
-        }
-        let best = lanes.into_iter().reduce(|a, b| if better(b, a) { b } else { a });
-        if let Some(best) = best
-            && found.is_none_or(|(_, known)| better(best, known))
-        {
+    for (number, block) in row.chunks(BLOCK).enumerate() {
+        let Some(best) = best_of(block, better) else {
+            return number * BLOCK + block.iter().position(is_nan).unwrap_or(0);
+        };
+        if found.is_none_or(|(_, known)| better(best, known)) {
             found = Some((number, best));
         }
     }
-    let mut position = match found {
-        Some((number, best)) => number * BLOCK + blocks[number].iter().position(|v| *v == best).unwrap_or(0),
-        None => 0,
-    };
-    for (i, &value) in rest.iter().enumerate() {
-        if value != value {
-            return blocks.len() * BLOCK + i;
-        }
-        if better(value, row[position]) {
-            position = blocks.len() * BLOCK + i;
+    found.map_or(0, |(number, best)| {
+        let start = number * BLOCK;
+        start + row[start..].iter().position(|v| *v == best).unwrap_or(0)
+    })
+}
+
+/// The best element of a block that is not empty; none if there is a NaN.
+#[inline(always)]
+fn best_of<T: PartialOrd + Copy>(block: &[T], better: impl Fn(T, T) -> bool) -> Option<T> {
+    let (pieces, rest) = block.as_chunks::<LANES>();
+    let mut lanes = [block[0]; LANES];
+    // A NaN of the lane, if there was one: a value and not a flag, so that it stays in a register of the same shape.
+    let mut odd = lanes;
+    for piece in pieces {
+        for l in 0..LANES {
+            lanes[l] = if better(piece[l], lanes[l]) { piece[l] } else { lanes[l] };
+            odd[l] = if is_nan(&piece[l]) { piece[l] } else { odd[l] };
         }
     }
-    position
+    if odd.iter().chain(rest).any(is_nan) {
+        return None;
+    }
+    lanes.into_iter().chain(rest.iter().copied()).reduce(|a, b| if better(b, a) { b } else { a })
+}
+
+#[inline(always)]
+#[allow(clippy::eq_op, reason = "only NaN differs from itself")]
+fn is_nan<T: PartialOrd>(value: &T) -> bool {
+    value != value
 }
 
 #[cfg(test)]
@@ -111,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_first_of_equals_and_the_first_nan_win() {
-        for n in [1, 15, 16, 63, 64, 65, 200, 257] {
+        for n in [1, 15, 16, 65, 200, 511, 512, 513, 1500] {
             for at in [0, n / 3, n - 1] {
                 let mut row = vec![1.0; n];
                 row[at] = 2.0;

@@ -42,8 +42,8 @@ fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace,
         return;
     }
     let row = workspace.slice::<T>(width);
-    let sorted = workspace.slice::<T>(limit);
-    let places = workspace.slice::<i64>(limit);
+    let sorted = workspace.slice::<T>(if order.positions { 0 } else { limit });
+    let places = workspace.slice::<i64>(if order.positions { limit } else { 0 });
     let mut sorter = Sorter::default();
     let tape = &task.inputs[0];
     // SAFETY: the points exist, the row is as long as the range, and workers take disjoint rows.
@@ -52,13 +52,11 @@ fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace,
         let mut finish = task.epilogue.begin(task.run, workspace, limit);
         for index in own {
             tape.load(task.run, &mut frame, index * width..(index + 1) * width, row.as_mut_ptr().cast());
-            sorter.places(row, order.descending, places);
             let from = if order.positions {
+                sorter.places(row, order.descending, places);
                 places.as_ptr().cast()
             } else {
-                for (value, &place) in sorted.iter_mut().zip(places.iter()) {
-                    *value = row[place as usize];
-                }
+                sorter.values(row, order.descending, sorted);
                 sorted.as_ptr().cast()
             };
             task.epilogue.store(task.run, &mut finish, index * limit..(index + 1) * limit, from);
