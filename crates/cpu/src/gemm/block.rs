@@ -86,9 +86,13 @@ impl<T: Real> Gemm<T> {
             // SAFETY: the same promises.
             return unsafe { vector::gemv(self, worker, a, b, c, memory) };
         }
-        if (n == 1 && a.has_runs()) || (m == 1 && b.has_runs()) {
+        if let (true, Some(matrix)) = (n == 1, a.dots()) {
             // SAFETY: the same promises.
-            return unsafe { vector::gemv_by_runs(self, worker, a, b, c, memory) };
+            return unsafe { vector::gemv_by_dots(self, worker, (matrix, m), b, c, memory) };
+        }
+        if let (true, Some(matrix)) = (m == 1, b.dots()) {
+            // SAFETY: the same promises.
+            return unsafe { vector::gemv_by_dots(self, worker, (matrix, n), a, c, memory) };
         }
         #[cfg(all(feature = "accelerate", target_vendor = "apple"))]
         if let (Some(a), Some(b), Some(c)) = (a.strided(), b.strided(), c.strided())

@@ -35,15 +35,16 @@ pub trait PackSource<T>: Sync {
         None
     }
 
-    /// Whether [`PackSource::run`] is quick: lanes lie along depth, and only their type differs.
-    fn has_runs(&self) -> bool {
-        false
+    /// The operand by its lanes' dot products, where they are quicker than packing.
+    fn dots(&self) -> Option<&dyn Dots<T>> {
+        None
     }
+}
 
-    /// Writes a part of one lane, in order.
-    fn run(&self, lane: usize, depth: Range<usize>, out: &mut [T]) {
-        self.pack(lane..lane + 1, depth, 1, out);
-    }
+/// An operand that lies along depth in a type of its own.
+pub trait Dots<T>: Sync {
+    /// `Σ_d element(lane, d) · vector[d]`.
+    fn dot(&self, lane: usize, vector: &[T]) -> T;
 }
 
 /// An operand in memory with any strides (in elements; negative and zero ones too).
@@ -364,33 +365,45 @@ impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
 /// A strided operand in a narrower type, widened while packing.
 pub struct Widen<'a, S>(pub Strided<'a, S>);
 
-/// A run of numbers, widened.
-struct LoadRun<'a, S, T> {
-    from: &'a [S],
-    to: &'a mut [T],
+/// A lane times a vector, widened on the way.
+struct Dot<'a, S> {
+    lane: &'a [S],
+    vector: &'a [f32],
 }
 
-impl<S: LoadAs<T>, T> Kernel for LoadRun<'_, S, T> {
-    type Out = ();
+/// Sums of a dot product that run side by side: four registers of eight hide the latency of adding.
+const SUMS: usize = 32;
+
+impl<S: LoadAs<f32>> Kernel for Dot<'_, S> {
+    type Out = f32;
     #[inline(always)]
-    fn run<I: Isa>(self) {
-        S::load_run::<I>(self.from, self.to);
+    fn run<I: Isa>(self) -> f32 {
+        let (lane, lane_rest) = self.lane.as_chunks::<SUMS>();
+        let (vector, vector_rest) = self.vector.as_chunks::<SUMS>();
+        let mut sums = [0.0; SUMS];
+        for (lane, vector) in lane.iter().zip(vector) {
+            let mut wide = [0.0; SUMS];
+            S::load_run::<I>(lane, &mut wide);
+            for i in 0..SUMS {
+                sums[i] = I::mul_add(wide[i], vector[i], sums[i]);
+            }
+        }
+        let rest = lane_rest.iter().zip(vector_rest);
+        rest.fold(sums.iter().sum(), |sum, (l, &v)| I::mul_add(l.load_as(), v, sum))
+    }
+}
+
+impl<S: LoadAs<f32>> Dots<f32> for Widen<'_, S> {
+    fn dot(&self, lane: usize, vector: &[f32]) -> f32 {
+        // SAFETY: `Strided::new` promises that every element is readable; `dots` gives this out when they are adjacent.
+        let lane = unsafe { std::slice::from_raw_parts(self.0.at(lane, 0), vector.len()) };
+        dispatch(Dot { lane, vector })
     }
 }
 
 impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S> {
-    fn has_runs(&self) -> bool {
-        self.0.depth == 1
-    }
-
-    fn run(&self, lane: usize, depth: Range<usize>, out: &mut [f32]) {
-        if self.0.depth == 1 {
-            // SAFETY: `Strided::new` promises that every element is readable, and the run's are adjacent.
-            let from = unsafe { std::slice::from_raw_parts(self.0.at(lane, depth.start), depth.len()) };
-            dispatch(LoadRun { from, to: out });
-        } else {
-            self.pack(lane..lane + 1, depth, 1, out);
-        }
+    fn dots(&self) -> Option<&dyn Dots<f32>> {
+        (self.0.depth == 1).then_some(self)
     }
 
     fn pack_panels(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [f32]) {

@@ -5,7 +5,7 @@
 
 use super::plan::{Gemm, Shape};
 use super::sink::Sink;
-use super::source::{PackSource, Strided};
+use super::source::{Dots, PackSource, Strided};
 use crate::isa::{Isa, Kernel, Lanes, Real, dispatch};
 use crate::team::{SyncPtr, Worker};
 use std::ops::Range;
@@ -61,43 +61,26 @@ pub(super) unsafe fn gemv<T: Real>(
     }
 }
 
-/// Elements of a lane that are widened at a time.
-const RUN: usize = 1024;
-
-/// The product when C is a single row or column and the matrix comes lane by lane.
+/// The product when C is a single row or column and the matrix gives dot products of its lanes.
 ///
 /// # Safety
 /// As [`Gemm::run`], with m or n equal to 1.
-pub(super) unsafe fn gemv_by_runs<T: Real>(
+pub(super) unsafe fn gemv_by_dots<T: Real>(
     gemm: &Gemm<T>,
     worker: &Worker,
-    a: &dyn PackSource<T>,
-    b: &dyn PackSource<T>,
+    (matrix, lanes): (&dyn Dots<T>, usize),
+    vector: &dyn PackSource<T>,
     c: &dyn Sink<T>,
     memory: SyncPtr<u8>,
 ) {
-    let Shape { m, n, k } = gemm.shape;
-    let (matrix, vector, lanes) = if n == 1 { (a, b, m) } else { (b, a, n) };
+    let Shape { n, k, .. } = gemm.shape;
     let own = memory.get().cast::<T>().wrapping_add(gemm.round(k) * worker.index());
     // SAFETY: `scratch_bytes` has k numbers per worker.
     let values = unsafe { std::slice::from_raw_parts_mut(own, k) };
-    vector.run(0, 0..k, values);
-    let mut run = [T::ZERO; RUN];
+    vector.pack(0..1, 0..k, 1, values);
     for lane in worker.split(lanes, 16) {
-        let mut sum = T::ZERO;
-        for start in (0..k).step_by(RUN) {
-            let depth = start..k.min(start + RUN);
-            let run = &mut run[..depth.len()];
-            matrix.run(lane, depth.clone(), run);
-            // SAFETY: the run is a matrix of one lane.
-            let row = unsafe { Strided::new(run.as_ptr(), 0, 1) };
-            let mut part = [T::ZERO];
-            let vector = &values[depth.clone()];
-            dispatch(Sums { matrix: row, vector, lanes: 0..1, depth: 0..depth.len(), out: &mut part });
-            sum += part[0];
-        }
         let (row, column) = if n == 1 { (lane, 0) } else { (0, lane) };
-        c.store(row, column, &[sum]);
+        c.store(row, column, &[matrix.dot(lane, values)]);
     }
 }
 

@@ -11,8 +11,16 @@ use super::Format;
 use super::panel::{self, COLS, Panel, ROWS};
 use crate::quant::{ActRow, Acts, Output, Weights};
 
-/// Activation rows of a tile with two panels; two panels × 3 rows fill the 16 registers.
-const ACTS: usize = 3;
+/// Activation rows of a tile with two panels, as many as fill the 16 registers: where 16-bit sums last for half a group or
+/// more, one integer per row of either panel is held at a time beside its float, else two.
+const fn act_rows<F: Format>() -> usize {
+    if depth::<F>() >= 4 { 3 } else { 2 }
+}
+
+/// How many 16-bit sums of two products can be added: 127 is the largest activation.
+const fn depth<F: Format>() -> usize {
+    if F::SIGNED { 1 } else { i16::MAX as usize / (2 * 127 * F::MAX_CODE) }
+}
 
 /// # Safety
 /// As [`super::run`].
@@ -62,17 +70,15 @@ impl Tile<'_> {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn all_acts<F: Format, const P: usize>(&self, acts: &Acts<'_>, out: Output) {
-        let n = acts.rows();
-        let whole = n / ACTS * ACTS;
-        // SAFETY: the caller's promises; activation rows are below `n`.
-        unsafe {
-            for a in (0..whole).step_by(ACTS) {
-                self.multiply::<F, P, ACTS>(acts, a, out);
-            }
-            match n - whole {
-                1 => self.multiply::<F, P, 1>(acts, whole, out),
-                2 => self.multiply::<F, P, 2>(acts, whole, out),
-                _ => {}
+        let (n, step) = (acts.rows(), act_rows::<F>());
+        for a in (0..n).step_by(step) {
+            // SAFETY: the caller's promises; activation rows are below `n`.
+            unsafe {
+                match (n - a).min(step) {
+                    1 => self.multiply::<F, P, 1>(acts, a, out),
+                    2 => self.multiply::<F, P, 2>(acts, a, out),
+                    _ => self.multiply::<F, P, 3>(acts, a, out),
+                }
             }
         }
     }
@@ -158,8 +164,7 @@ impl Tile<'_> {
         (g, at): (usize, usize),
         steps: Range<usize>,
     ) -> [[__m256i; A]; P] {
-        // How many 16-bit sums of two products can be added: 127 is the largest activation.
-        let depth = if F::SIGNED { 1 } else { i16::MAX as usize / (2 * 127 * F::MAX_CODE) };
+        let depth = depth::<F>();
         // SAFETY: the panels hold group `g`, and the activations 32 codes at group `at`.
         unsafe {
             let ones = _mm256_set1_epi16(1);
