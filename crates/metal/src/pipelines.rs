@@ -38,6 +38,9 @@ impl Recipe {
 
 type Slot = Arc<OnceLock<Result<Pipeline, DriverError>>>;
 
+/// Pipelines that are remembered; with one more, all are forgotten. Plans hold on to theirs.
+const MOST: usize = 4096;
+
 /// The pipelines of a device. One that fails to compile is remembered with its error.
 #[derive(Default)]
 pub struct Pipelines {
@@ -46,7 +49,11 @@ pub struct Pipelines {
 
 impl Pipelines {
     fn slot(&self, recipe: &Recipe) -> Slot {
-        self.known.lock().entry(recipe.key()).or_default().clone()
+        let (mut known, key) = (self.known.lock(), recipe.key());
+        if known.len() >= MOST && !known.contains_key(&key) {
+            known.clear();
+        }
+        known.entry(key).or_default().clone()
     }
 
     /// One pipeline, compiled by whoever asks first.

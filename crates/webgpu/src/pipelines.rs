@@ -36,6 +36,9 @@ fn fresh() -> u64 {
     PIPELINES.fetch_add(1, Ordering::Relaxed)
 }
 
+/// Pipelines that are remembered; with one more, all are forgotten. Plans hold on to theirs.
+const MOST: usize = 4096;
+
 /// The least time between two writes of the driver's cache.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -96,7 +99,11 @@ impl Pipelines {
                 self.compile(&gpu.device, dispatch)
             })?,
         });
-        self.known.lock().insert(key.into_owned(), made.clone());
+        let mut known = self.known.lock();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(key.into_owned(), made.clone());
         Ok(made)
     }
 
