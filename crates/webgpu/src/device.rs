@@ -72,8 +72,11 @@ impl Gpu {
     pub fn open(options: &Options) -> Result<Gpu> {
         let adapter = choose_adapter(options)?;
         let about = adapter.get_info();
-        let wanted =
-            wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE | wgpu::Features::SUBGROUP;
+        // Halves are for users' kernels: ours keep them in memory and calculate in f32.
+        let wanted = wgpu::Features::TIMESTAMP_QUERY
+            | wgpu::Features::PIPELINE_CACHE
+            | wgpu::Features::SUBGROUP
+            | wgpu::Features::SHADER_F16;
         let features = if options.plain { wgpu::Features::empty() } else { adapter.features() & wanted };
         let limits = adapter.limits();
         let descriptor = wgpu::DeviceDescriptor {
@@ -236,6 +239,9 @@ fn device_info(
     ];
     if features.contains(wgpu::Features::TIMESTAMP_QUERY) {
         facts.push(fact("timestamps", "yes".into()));
+    }
+    if features.contains(wgpu::Features::SHADER_F16) {
+        facts.push(fact("f16", "yes".into()));
     }
     if features.contains(wgpu::Features::SUBGROUP) {
         let (least, most) = (about.subgroup_min_size, about.subgroup_max_size);

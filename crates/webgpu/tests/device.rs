@@ -51,6 +51,22 @@ fn kernels_run_singly_and_in_batches() -> Result<()> {
 }
 
 #[test]
+fn kernels_calculate_in_halves_where_the_adapter_has_them() -> Result<()> {
+    let Some(device) = device() else { return Ok(()) };
+    let text =
+        format!("enable f16;\n{}", DOUBLE.replace("array<f32>", "array<f16>").replace("2.0 *", "2.0h *"));
+    let kernel = device.kernel(&text, "double", &[]);
+    if !device.info().facts.iter().any(|(name, _)| name == "f16") {
+        assert!(kernel.err().is_some_and(|e| e.to_string().contains("f16")));
+        return Ok(());
+    }
+    let x = device.buffer_with(&[0x00, 0x3c, 0x00, 0xc1])?; // 1 and -2.5
+    device.run(&kernel?, &[&x], [1, 1, 1])?;
+    assert_eq!(x.read()?, [0x00, 0x40, 0x00, 0xc5]);
+    Ok(())
+}
+
+#[test]
 fn bytes_are_written_and_read_at_any_offset() -> Result<()> {
     let Some(device) = device() else { return Ok(()) };
     let mut expected: Vec<u8> = (0..23).collect();
