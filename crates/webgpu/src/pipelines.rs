@@ -186,8 +186,8 @@ fn layout_entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
         entries.push(entry(
             dispatch.first_slot() + i,
             wgpu::BufferBindingType::Storage { read_only: binding.read_only },
-            // Ours may be declared as quads; what a user's declares is not known.
-            if dispatch.user.is_some() { 4 } else { binding.bytes.min(16) },
+            // Ours may be declared as quads; what a user's declares is compared when it runs.
+            if dispatch.user.is_some() { 0 } else { binding.bytes.min(16) },
         ));
     }
     entries

@@ -195,14 +195,14 @@ fn a_users_kernel_is_a_node_between_others() -> Result<()> {
     let source = GpuSource {
         language: Language::Wgsl,
         text: "override scale: f32;
-            @group(0) @binding(0) var<storage, read> x: array<f32>;
-            @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+            @group(0) @binding(0) var<storage, read> x: array<vec2<f32>>;
+            @group(0) @binding(1) var<storage, read_write> y: array<vec2<f32>>;
             @compute @workgroup_size(4) fn scaled(@builtin(global_invocation_id) id: vec3<u32>) {
                 if id.x < arrayLength(&y) { y[id.x] = scale * x[id.x]; }
             }"
         .into(),
         entry: "scaled".into(),
-        grid: [6, 1, 1],
+        grid: [3, 1, 1],
         group: [4, 1, 1],
         constants: vec![("scale".into(), 3.0.into())],
     };
