@@ -17,9 +17,9 @@ fn resolve_index(index: vec2<u32>, extent: u32) -> u32 {
 
 @compute @workgroup_size(WG)
 fn index_points(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let count = arg_points();
-    let stride = arg_stride();
-    for (var i = group_index(group) * WG + lane; i < count; i += stride) {
+    let first = group_index(group) * arg_run();
+    let end = min(arg_points(), first + arg_run());
+    for (var i = first + lane; i < end; i += WG) {
         index_point(i);
     }
 }

@@ -1,4 +1,4 @@
-// Elementwise code over all points of the result, several per invocation with the grid as the stride.
+// Elementwise code over all points of the result: each workgroup takes a run of them.
 
 fn group_index(group: vec3<u32>) -> u32 {
     return group.y * p[0].x + group.x;
@@ -6,9 +6,9 @@ fn group_index(group: vec3<u32>) -> u32 {
 
 @compute @workgroup_size(WG)
 fn map_points(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let count = arg_points();
-    let stride = arg_stride();
-    for (var i = group_index(group) * WG + lane; i < count; i += stride) {
+    let first = group_index(group) * arg_run();
+    let end = min(arg_points(), first + arg_run());
+    for (var i = first + lane; i < end; i += WG) {
         finish(i, 0u);
     }
 }
@@ -16,9 +16,9 @@ fn map_points(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
 // The same by quads of points.
 @compute @workgroup_size(WG)
 fn map_quads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let count = arg_points();
-    let stride = arg_stride();
-    for (var i = group_index(group) * WG + lane; i < count; i += stride) {
+    let first = group_index(group) * arg_run();
+    let end = min(arg_points(), first + arg_run());
+    for (var i = first + lane; i < end; i += WG) {
         finish_4(4u * i, vec4<u32>());
     }
 }
@@ -26,15 +26,15 @@ fn map_quads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
 // Narrow dtypes where the store is contiguous: each invocation owns whole words.
 @compute @workgroup_size(WG)
 fn map_packed(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let count = arg_points();
-    let words = arg_words();
-    let stride = arg_stride();
-    for (var w = group_index(group) * WG + lane; w < words; w += stride) {
-        let first = w * PER_WORD;
+    let count = arg_elements();
+    let first = group_index(group) * arg_run();
+    let end = min(arg_points(), first + arg_run());
+    for (var w = first + lane; w < end; w += WG) {
         var word = 0u;
         for (var j = 0u; j < PER_WORD; j++) {
-            if first + j < count {
-                word |= packed(first + j) << (j * (32u / PER_WORD));
+            let i = w * PER_WORD + j;
+            if i < count {
+                word |= packed(i) << (j * (32u / PER_WORD));
             }
         }
         put_word(w, word);

@@ -87,8 +87,8 @@ fn reduce_columns(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
     finish(outer, own);
 }
 
-// Four columns per invocation; `across_4(i)` reads points in the order of columns. SPLIT invocations share the rows of
-// their columns where columns alone do not keep a device busy.
+// Four columns per invocation, or KEEP times as many, so that a CPU reads longer runs of a row; `across_4(i)` reads points
+// in the order of columns. SPLIT invocations share the rows of their columns where columns alone do not keep a device busy.
 var<workgroup> reduce_split: array<vec4<T>, WG>;
 
 fn reduce_quads(a: vec4<T>, b: vec4<T>) -> vec4<T> {
@@ -100,24 +100,33 @@ fn reduce_columns_quads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_
     let across = WG / SPLIT;
     let outer = arg_outer();
     let inner = arg_inner();
-    let first = 4u * (group_index(group) * across + lane % across);
-    var own = vec4<T>(identity(), identity(), identity(), identity());
-    if first < outer {
-        for (var k = lane / across; k < inner; k += SPLIT) {
-            own = reduce_quads(own, across_4(k * outer + first));
-        }
+    let first = 4u * (group_index(group) * across * KEEP + lane % across);
+    var own: array<vec4<T>, KEEP>;
+    for (var j = 0u; j < KEEP; j++) {
+        own[j] = vec4<T>(identity(), identity(), identity(), identity());
     }
-    if SPLIT > 1u {
-        reduce_split[lane] = own;
-        workgroupBarrier();
-        for (var s = 1u; s < SPLIT; s++) {
-            if lane < across {
-                own = reduce_quads(own, reduce_split[s * across + lane]);
+    for (var k = lane / across; k < inner; k += SPLIT) {
+        for (var j = 0u; j < KEEP; j++) {
+            let column = first + 4u * across * j;
+            if column < outer {
+                own[j] = reduce_quads(own[j], across_4(k * outer + column));
             }
         }
     }
-    if first < outer && lane < across {
-        finish_4(first, own);
+    if SPLIT > 1u {
+        reduce_split[lane] = own[0];
+        workgroupBarrier();
+        for (var s = 1u; s < SPLIT; s++) {
+            if lane < across {
+                own[0] = reduce_quads(own[0], reduce_split[s * across + lane]);
+            }
+        }
+    }
+    for (var j = 0u; j < KEEP; j++) {
+        let column = first + 4u * across * j;
+        if column < outer && lane < across {
+            finish_4(column, own[j]);
+        }
     }
 }
 

@@ -89,6 +89,16 @@ pub(crate) struct Target {
     pub cpu: bool,
 }
 
+impl Target {
+    /// Invocations of a workgroup that combines a row: on a CPU one subgroup, whose invocations need not wait for others.
+    pub fn row_group(&self) -> usize {
+        match self.subgroups {
+            Some((_, most)) if self.cpu => most,
+            _ => crate::exec::WG,
+        }
+    }
+}
+
 /// A step of a plan, to be made into launches.
 #[derive(Clone, Copy)]
 pub(crate) struct Task<'a> {

@@ -1,6 +1,6 @@
 //! Elementwise steps.
 
-use super::{WG, spread};
+use super::spread;
 use crate::codegen::types::per_word;
 use crate::codegen::{Access, Code, Dispatch, Task};
 use wootz_ir::ScalarType;
@@ -42,14 +42,10 @@ fn packed(task: &Task<'_>, count: usize) -> Dispatch {
     let mut code = Code::new(task, Some(Access::Write));
     code.packed();
     code.constant("PER_WORD", per_word);
-    let words = count.div_ceil(per_word);
-    code.arg("words", words);
+    code.arg("elements", count);
     let first = code.word((store.layout.offset / per_word) as u32);
     let k = code.open_store(store, Access::Write);
     code.push(&format!("fn put_word(w: u32, bits: u32) {{\n    s{k}({first} + w, bits);\n}}\n"));
-    let groups = words.div_ceil(WG * 2).clamp(1, 1 << 16);
-    code.arg("points", count);
-    code.arg("stride", groups * WG);
-    code.constant("WG", WG);
+    let groups = spread(&mut code, count.div_ceil(per_word));
     code.dispatch("map_packed", groups)
 }

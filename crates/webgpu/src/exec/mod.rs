@@ -132,14 +132,15 @@ pub(crate) fn refused(plan: &Plan) -> Option<(&Step, DType)> {
     })
 }
 
-/// Points per invocation, and workgroups, for kernels that walk over `count` points with the grid as stride.
+/// Workgroups for kernels that walk over `count` points, a run of them in each. A CPU likes fewer and longer runs.
 pub(crate) fn spread(code: &mut Code<'_>, count: usize) -> usize {
-    const PER_INVOCATION: usize = 8;
-    let groups = count.div_ceil(WG * PER_INVOCATION).clamp(1, 1 << 16);
+    let wg = code.target.row_group();
+    let per_invocation = if code.target.cpu { 64 } else { 8 };
+    let run = (wg * per_invocation).max(count.div_ceil(1 << 16).next_multiple_of(wg));
     code.arg("points", count);
-    code.arg("stride", groups * WG);
-    code.constant("WG", WG);
-    groups
+    code.arg("run", run);
+    code.constant("WG", wg);
+    count.div_ceil(run).max(1)
 }
 
 /// How a kernel keeps a row of whole quads in registers: invocations of a workgroup, and quads for each; `None` for other

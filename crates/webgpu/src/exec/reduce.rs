@@ -53,10 +53,10 @@ pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
         let t = code.input_type(0);
         code.alias("T", t);
         monoid(&mut code, op, t);
-        code.constant("WG", WG);
         code.arg("inner", inner);
         (code, t)
     };
+    let wg = task.target.row_group();
     // Whether quads of points stay in a row and are values that quads can be of.
     let quads = |t| inner.is_multiple_of(4) && words_of(t) == 1;
     match choose(task.step, inner) {
@@ -64,7 +64,8 @@ pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
             let (mut code, t) = start();
             code.input(0);
             code.finish(t);
-            code.by_subgroups(WG, Some(t));
+            code.constant("WG", wg);
+            code.by_subgroups(wg, Some(t));
             if quads(t) {
                 code.input_4(0);
                 return vec![code.dispatch("reduce_rows_quads", outer)];
@@ -77,11 +78,16 @@ pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
             if let Some(across) = rotated(task.step, outer).filter(|_| words_of(t) == 1) {
                 code.fused_4("across", &across);
                 code.finish_4(t);
-                // Lanes that share columns, where whole columns for each are too few.
+                // Lanes that share columns, where whole columns for each are too few; a CPU is busy with few.
                 let split = if task.target.cpu || outer / 4 >= WG * BUSY || inner < 64 { 1 } else { 8 };
+                let keep = if task.target.cpu { 4 } else { 1 };
+                code.constant("WG", wg);
                 code.constant("SPLIT", split);
-                return vec![code.dispatch("reduce_columns_quads", (outer / 4).div_ceil(WG / split))];
+                code.constant("KEEP", keep);
+                let groups = (outer / 4).div_ceil(wg / split * keep);
+                return vec![code.dispatch("reduce_columns_quads", groups)];
             }
+            code.constant("WG", WG);
             code.input(0);
             code.finish(t);
             vec![code.dispatch("reduce_columns", outer.div_ceil(WG))]
@@ -89,12 +95,14 @@ pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
         Variant::Parts(parts) => {
             let (mut first, t) = start();
             first.input(0);
-            first.by_subgroups(WG, Some(t));
+            first.constant("WG", wg);
+            first.by_subgroups(wg, Some(t));
             first.arg("parts", parts);
             first.arg("part", PART);
             temp_access(&mut first, t, outer * parts);
             let (mut second, _) = start();
-            second.by_subgroups(WG, Some(t));
+            second.constant("WG", wg);
+            second.by_subgroups(wg, Some(t));
             second.arg("parts", parts);
             temp_access(&mut second, t, outer * parts);
             second.finish(t);
