@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Outcome {
 fn measure(args: &Args) -> Fallible<Run> {
     let devices = devices(&args.device)?;
     let (cases, mut skipped) = selected(args)?;
-    let (peers, absent) = peer::start(&args.peers, &args.peer)?;
+    let (peers, absent) = peer::start(&args.peers, &args.peer, &devices)?;
     skipped.extend(absent);
     tell(&skipped);
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 1.0 });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use wootz::DType;
+use wootz::{DType, Device};
 use wootz_report::Skipped;
 
 /// A folder of inputs that disappears with the run.
@@ -55,6 +55,8 @@ struct Known {
     /// What `bench/peers/setup` calls it.
     package: &'static str,
     program: Program,
+    /// The device of ours without which `all` leaves it out: on a software GPU it would take hours.
+    beside: Option<&'static str>,
 }
 
 enum Program {
@@ -65,24 +67,30 @@ enum Program {
 }
 
 const KNOWN: [Known; 6] = [
-    Known { name: "numpy", package: "numpy", program: Program::Script },
-    Known { name: "mlx", package: "mlx", program: Program::Script },
-    Known { name: "candle", package: "candle", program: Program::Binary(&[]) },
-    Known { name: "burn", package: "burn", program: Program::Binary(&[]) },
-    Known { name: "burn-wgpu", package: "burn", program: Program::Binary(&["wgpu"]) },
-    Known { name: "llama_cpp", package: "llama_cpp", program: Program::Script },
+    Known { name: "numpy", package: "numpy", program: Program::Script, beside: None },
+    Known { name: "mlx", package: "mlx", program: Program::Script, beside: None },
+    Known { name: "candle", package: "candle", program: Program::Binary(&[]), beside: None },
+    Known { name: "burn", package: "burn", program: Program::Binary(&[]), beside: None },
+    Known { name: "burn-wgpu", package: "burn", program: Program::Binary(&["wgpu"]), beside: Some("webgpu") },
+    Known { name: "llama_cpp", package: "llama_cpp", program: Program::Script, beside: None },
 ];
 
 /// Starts the peers asked for. Known ones that cannot start are skipped with the reason; a program named by its path
 /// must start.
-pub fn start(names: &[String], programs: &[PathBuf]) -> Fallible<(Vec<Peer>, Vec<Skipped>)> {
+pub fn start(
+    names: &[String],
+    programs: &[PathBuf],
+    devices: &[Device],
+) -> Fallible<(Vec<Peer>, Vec<Skipped>)> {
     let all = names.iter().any(|n| n == "all");
     if let Some(name) = names.iter().find(|n| *n != "all" && KNOWN.iter().all(|known| known.name != **n)) {
         let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
         return Err(format!("no peer is known as {name:?}; known are {}", known.join(", ")).into());
     }
     let (mut peers, mut skipped) = (Vec::new(), Vec::new());
-    for known in KNOWN.iter().filter(|known| all || names.iter().any(|name| name == known.name)) {
+    let fits = |known: &Known| known.beside.is_none_or(|name| devices.iter().any(|d| d.name() == name));
+    let wanted = |known: &&Known| names.iter().any(|name| name == known.name) || all && fits(known);
+    for known in KNOWN.iter().filter(wanted) {
         match command(known).and_then(|command| Peer::start(known.name, command)) {
             Ok(peer) => peers.push(peer),
             Err(error) => skipped.push(Skipped { name: known.name.into(), reason: error.to_string() }),
