@@ -11,10 +11,10 @@ use super::Format;
 use super::panel::{self, COLS, Panel, ROWS};
 use crate::quant::{ActRow, Acts, Output, Weights};
 
-/// Activation rows of a tile with two panels, as many as fill the 16 registers: where 16-bit sums last for half a group or
-/// more, one integer per row of either panel is held at a time beside its float, else two.
+/// Activation rows of a tile with two panels, as many as fill the 16 registers. A row of either panel holds a float and an
+/// integer at a time; where 16-bit sums last for a few products only, both they and 32-bit sums.
 const fn act_rows<F: Format>() -> usize {
-    if depth::<F>() >= 4 { 3 } else { 2 }
+    if matches!(depth::<F>(), 2 | 3) { 2 } else { 3 }
 }
 
 /// How many 16-bit sums of two products can be added: 127 is the largest activation.
