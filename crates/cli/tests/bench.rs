@@ -117,6 +117,16 @@ fn a_peer_takes_turns_and_its_times_become_ratios() {
 
 #[cfg(unix)]
 #[test]
+fn a_peer_that_speaks_nonsense_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = peer_script(folder.path(), "while read -r line; do echo hi; done");
+    let output = wootz(&SHORT).args(["on 16", "--peer", &peer]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(told(&output).contains("peer other: it answered \"hi\\n\""), "{}", told(&output));
+}
+
+#[cfg(unix)]
+#[test]
 fn a_peer_that_dies_fails_its_case_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("run.json").display().to_string();

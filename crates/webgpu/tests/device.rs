@@ -102,6 +102,19 @@ fn what_is_wrong_with_a_kernel_is_said_with_its_line() -> Result<()> {
 }
 
 #[test]
+fn a_buffer_smaller_than_a_kernel_declares_is_an_error() -> Result<()> {
+    let Some(device) = device() else { return Ok(()) };
+    let kernel = device.kernel(&DOUBLE.replace("array<f32>", "array<vec4<f32>>"), "double", &[])?;
+    let small = device.buffer_with(&bytes(&[1.0]))?;
+    let error = device.run(&kernel, &[&small], [1, 1, 1]).unwrap_err().to_string();
+    assert!(error.contains("size"), "{error}");
+    let x = device.buffer_with(&bytes(&[1.0, 2.0, 3.0, 4.0]))?;
+    device.run(&kernel, &[&x], [1, 1, 1])?;
+    assert_eq!(x.read()?, bytes(&[2.0, 4.0, 6.0, 8.0]));
+    Ok(())
+}
+
+#[test]
 fn memory_that_cannot_be_had_is_an_error_and_nothing_else() -> Result<()> {
     let Some(backend) = backend(Options { memory: Some(1 << 20), ..Options::default() }) else {
         return Ok(());

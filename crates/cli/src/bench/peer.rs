@@ -55,7 +55,7 @@ struct Known {
     /// What `bench/peers/setup` calls it.
     package: &'static str,
     program: Program,
-    /// The device of ours without which `all` leaves it out: on a software GPU it would take hours.
+    /// The device of ours without which `all` leaves it out: on a software GPU it takes minutes for a case.
     beside: Option<&'static str>,
 }
 
@@ -153,7 +153,11 @@ impl Peer {
         };
         let hello = match peer.ask(&json!({ "hello": 1 })) {
             Ok(hello) => hello,
-            Err(_) => return Err(last_line(errors).into()),
+            Err(error) => {
+                // It may live on, stopped; its last words end with it.
+                let _ = peer.child.kill();
+                return Err(last_line(errors).map_or(error, Into::into));
+            }
         };
         // Whatever it says later goes nowhere, but must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut { errors }, &mut std::io::sink()));
@@ -217,10 +221,9 @@ impl Peer {
 }
 
 /// The last words of a program that ended.
-fn last_line(errors: impl std::io::Read) -> String {
+fn last_line(errors: impl std::io::Read) -> Option<String> {
     let lines: Vec<String> = BufReader::new(errors).lines().map_while(Result::ok).collect();
-    let last = lines.into_iter().rev().find(|l| !l.trim().is_empty());
-    last.unwrap_or_else(|| "it ended without a word".into())
+    lines.into_iter().rev().find(|l| !l.trim().is_empty())
 }
 
 impl Drop for Peer {

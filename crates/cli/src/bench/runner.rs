@@ -109,12 +109,13 @@ impl Runner {
         let mut entries = entries(devices, peers, (case, data), &mut results);
         let budget = *seconds * entries.len() as f64;
         let begin = Instant::now();
-        let mut random = 1;
+        let mut random = fastrand::Rng::with_seed(1);
         for turn in 0..MOST_TURNS {
             if turn >= *turns && begin.elapsed().as_secs_f64() >= budget {
                 break;
             }
-            shuffle(&mut entries, &mut random);
+            // Cores that one contender leaves idle, or busy, serve the next one differently.
+            random.shuffle(&mut entries);
             for entry in &mut entries {
                 if stop.load(Ordering::Relaxed) {
                     return None;
@@ -147,15 +148,6 @@ impl Runner {
         }
         report.results = results;
         Some(report)
-    }
-}
-
-/// Puts contenders into another order: cores that the one before left idle, or busy, serve the next one differently.
-fn shuffle<T>(items: &mut [T], random: &mut u64) {
-    for i in (1..items.len()).rev() {
-        // Knuth's generator; its upper bits are good enough to draw with.
-        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        items.swap(i, (*random >> 33) as usize % (i + 1));
     }
 }
 
