@@ -1,7 +1,7 @@
 //! A stack of rows against a range of keys: two small products per tile of keys, with a running softmax between.
 
 use super::{Attention, AttentionShape, TILE, Unit};
-use crate::gemm::tile::{TileArgs, Tiling};
+use crate::gemm::tile::{Ahead, TileArgs, Tiling};
 use crate::gemm::{LoadAs, PackStrided, Strided};
 use crate::isa::{Isa, Kernel, Real, dispatch};
 use crate::math::Elementary;
@@ -148,6 +148,8 @@ impl<'m, T: Elementary> Stack<'m, T> {
                     c_col: 1,
                     cols: cols.min(columns - column),
                     accumulate,
+                    keep: std::ptr::null_mut(),
+                    ahead: Ahead::NOTHING,
                 };
                 // SAFETY: the caller promises the operands; the kernel was chosen for this processor.
                 unsafe { self.tiling.strided[tile_rows.min(self.rows - row) - 1](&args) };

@@ -3,22 +3,33 @@
 use super::plan::{BLOCKS_OF_B, Gemm, Grid, SEGMENT, Shape};
 use super::sink::{Sink, StridedSink};
 use super::source::{PackSource, Strided};
-use super::tile::TileArgs;
+use super::tile::{Ahead, LINE, STRETCH, TileArgs};
 use super::vector;
-use crate::isa::{Real, prefetch};
+use crate::isa::Real;
 use crate::team::{SyncPtr, Worker, split_range};
 use std::ops::Range;
 
-/// Pieces of rows that a worker takes in a pass, about: the more, the better workers of unequal speed share,
-const PIECES: usize = 4;
+/// The least blocks of rows per worker in a pass: the more, the better workers of unequal speed share,
+const BLOCKS: usize = 4;
 /// but with tiles enough to pay for bringing in B again.
-const PIECE_TILES: usize = 10;
+const BLOCK_TILES: usize = 10;
 
 /// Where tiles go: straight into the result, or through working memory to a sink.
 #[derive(Clone, Copy)]
 enum Output<'a, T> {
     Memory(StridedSink<'a, T>),
     Segments(&'a dyn Sink<T>),
+}
+
+/// How B comes to the micro-kernel.
+#[derive(Clone, Copy)]
+enum Right<'a, T> {
+    /// Packed by its source, then read as often as there are tiles above each other.
+    Packed,
+    /// As it is the first time, and packed on the way for the other times.
+    Kept(Strided<'a, T>),
+    /// As it is, because there are hardly any rows.
+    Bare(Strided<'a, T>),
 }
 
 /// A product as one worker sees it.
@@ -29,9 +40,9 @@ struct Product<'a, T: Real> {
     k: usize,
     a: &'a dyn PackSource<T>,
     b: &'a dyn PackSource<T>,
-    /// The operands themselves, where packing does not pay.
+    /// A itself, where packing does not pay.
     bare_a: Option<Strided<'a, T>>,
-    bare_b: Option<Strided<'a, T>>,
+    right: Right<'a, T>,
     output: Output<'a, T>,
     worker: &'a Worker<'a>,
     grid: Grid,
@@ -115,14 +126,18 @@ impl<T: Real> Gemm<T> {
         // Packing A pays when it is read often; rows a page apart would also compete for the same cache sets.
         let crowded = |s: &Strided<T>| (s.lane.unsigned_abs() * size_of::<T>()).is_multiple_of(4096);
         let bare_a = a.strided().filter(|s| n <= self.tiling.cols * if crowded(s) { 4 } else { 16 });
-        let bare_b = b.strided().filter(|s| s.lane == 1 && m <= 2 * self.tiling.rows);
-        let grid = match bare_b {
-            Some(_) => Grid { rows: 1, columns: worker.count() },
-            None => self.grid(m, n, worker.count()),
+        let right = match b.strided().filter(|s| s.lane == 1) {
+            Some(s) if m <= 2 * self.tiling.rows => Right::Bare(s),
+            Some(s) => Right::Kept(s),
+            None => Right::Packed,
+        };
+        let grid = match right {
+            Right::Bare(_) => Grid { rows: 1, columns: worker.count() },
+            _ => self.grid(m, n, worker.count()),
         };
         // SAFETY: `memory` has the size that `scratch_bytes` says, which is what `divide` counts on.
         let memory = unsafe { self.divide(worker.index(), worker.count(), grid, (m, n), memory) };
-        let product = Product { gemm: self, m, n, k, a, b, bare_a, bare_b, output, worker, grid, memory };
+        let product = Product { gemm: self, m, n, k, a, b, bare_a, right, output, worker, grid, memory };
         // SAFETY: the same promises.
         unsafe { product.run() }
     }
@@ -181,7 +196,6 @@ impl<T: Real> Product<'_, T> {
         let mine = if idle { 0..0 } else { split_range(self.m, tile_rows, row, rows) };
         let group = if idle { 0..0 } else { split_range(self.n, tile_cols, column, columns) };
         let widest = split_range(self.n, tile_cols, 0, columns).len();
-        let share = rows > 1 && self.bare_b.is_none();
         let mut turn = 0;
         for j in 0..widest.div_ceil(self.gemm.nc) {
             let start = group.end.min(group.start + j * self.gemm.nc);
@@ -191,80 +205,117 @@ impl<T: Real> Product<'_, T> {
                 let (first, last) = (p == 0, depth.end == self.k);
                 let pass = Pass { turn, columns: columns.clone(), first, last, depth };
                 turn = (turn + 1) % BLOCKS_OF_B;
-                // SAFETY: this block was used two passes ago, and whoever passed the barrier since is done with it;
-                // shares are disjoint.
-                unsafe { self.pack_b(&pass, row) };
-                if share {
-                    self.worker.barrier();
-                }
-                match self.row_blocks() {
-                    Some(blocks) => {
-                        for block in self.worker.pieces(blocks) {
-                            let rows = split_range(self.m, tile_rows, block, blocks);
-                            // SAFETY: B is packed; nobody else has these rows in this pass, and the memory is our own.
-                            unsafe { self.rows(&pass, rows) };
-                        }
-                    }
-                    // SAFETY: B is packed; rows and memory are this worker's own.
-                    None => unsafe { self.rows(&pass, mine.clone()) },
-                }
+                // SAFETY: this block of B was used two passes ago, and whoever passed the barrier since is done with it;
+                // shares and rows are disjoint.
+                unsafe { self.pass(&pass, row, &mine) };
             }
         }
     }
 
-    /// Into how many blocks the rows are cut when all workers share B and the result is in memory: then any worker may
-    /// take any block, and one that comes late or is slow takes fewer. Sums that are kept elsewhere between passes tie
-    /// a worker to its rows.
-    fn row_blocks(&self) -> Option<usize> {
-        let shared = self.grid.columns == 1 && self.grid.rows > 1 && self.bare_b.is_none();
-        let in_memory = matches!(self.output, Output::Memory(_));
-        let most = self.m.div_ceil(self.grid.rows * PIECE_TILES * self.gemm.tiling.rows);
-        (shared && in_memory).then_some(most.clamp(1, PIECES) * self.grid.rows)
+    /// One pass. A worker begins with its first block of rows and its own share of B, which is packed on the way or just
+    /// before; when everybody has, that block goes through the others' shares, and further blocks through all of B.
+    ///
+    /// # Safety
+    /// Nobody else may use the pass's block of B but the workers of the pass, nor these rows of C.
+    unsafe fn pass(&self, pass: &Pass, row: usize, mine: &Range<usize>) {
+        let rows = self.grid.rows;
+        let blocks = self.blocks();
+        let floating = rows > 1 && self.floating();
+        let block = |index: usize| {
+            if floating {
+                return split_range(self.m, self.gemm.tiling.rows, index, blocks * rows);
+            }
+            let block = split_range(mine.len(), self.gemm.tiling.rows, index, blocks);
+            mine.start + block.start..mine.start + block.end
+        };
+        let own = self.share(pass, row);
+        let first = block(if floating { row } else { 0 });
+        // SAFETY: shares of B and first blocks are disjoint; the barrier separates writing B from reading it elsewhere.
+        unsafe {
+            if first.is_empty() || matches!(self.right, Right::Packed) {
+                self.pack_b(pass, own.clone());
+            }
+            self.pack_a(pass, first.clone());
+            self.block(pass, first.clone(), mine, own.clone(), true);
+            if rows > 1 {
+                self.worker.barrier();
+            }
+            self.block(pass, first.clone(), mine, own.end..pass.columns.end, false);
+            self.block(pass, first, mine, pass.columns.start..own.start, false);
+        }
+        let rest = |index: usize| {
+            let rows = block(index);
+            // SAFETY: B is packed; nobody else has these rows in this pass, and the memory is our own.
+            unsafe {
+                self.pack_a(pass, rows.clone());
+                self.block(pass, rows, mine, pass.columns.clone(), false);
+            }
+        };
+        if floating {
+            self.worker.pieces((blocks - 1) * rows).for_each(|piece| rest(rows + piece));
+        } else {
+            (1..blocks).for_each(rest);
+        }
     }
 
-    /// Packs this worker's share of the panels of B for a pass.
-    unsafe fn pack_b(&self, pass: &Pass, row: usize) {
+    /// Whether any worker may take any block of rows but the first ones, so that one that comes late or is slow takes
+    /// fewer: all must share B, and the result must be in memory. Sums that are kept elsewhere between passes tie a
+    /// worker to its rows.
+    fn floating(&self) -> bool {
+        self.grid.columns == 1 && matches!(self.output, Output::Memory(_))
+    }
+
+    /// How many blocks a worker's rows make, about: each fits the second cache.
+    fn blocks(&self) -> usize {
+        let rows = self.gemm.tiling.rows;
+        let tiles = self.m.div_ceil(rows).div_ceil(self.grid.rows);
+        let fit = tiles.div_ceil(self.gemm.mc / rows);
+        fit.max(BLOCKS.min(tiles / BLOCK_TILES)).max(1)
+    }
+
+    /// The columns of B that a worker packs in a pass.
+    fn share(&self, pass: &Pass, row: usize) -> Range<usize> {
+        let share = split_range(pass.columns.len(), self.gemm.tiling.cols, row, self.grid.rows);
+        pass.columns.start + share.start..pass.columns.start + share.end
+    }
+
+    /// Packs columns of B for a pass.
+    unsafe fn pack_b(&self, pass: &Pass, columns: Range<usize>) {
         let cols = self.gemm.tiling.cols;
-        let panels = pass.columns.len().div_ceil(cols);
-        let whole = pass.columns.len() / cols;
-        let share = match self.bare_b {
-            // Only the ragged last panel, which the micro-kernel cannot read in place. No two workers share a
-            // grid column then, so nobody else writes this memory.
-            Some(_) => whole..panels,
-            None => split_range(panels, 1, row, self.grid.rows),
-        };
-        let lanes = pass.columns.start + share.start * cols
-            ..pass.columns.end.min(pass.columns.start + share.end * cols);
+        let out = self.b_panel(pass, (columns.start - pass.columns.start) / cols);
         // SAFETY: `divide` gave B room for all panels of a pass.
-        unsafe { pack_panels(self.b, lanes, pass.depth.clone(), cols, self.b_panel(pass, share.start)) };
+        unsafe { pack_panels(self.b, columns, pass.depth.clone(), cols, out) };
     }
 
     fn b_panel(&self, pass: &Pass, panel: usize) -> *mut T {
         self.memory.b[pass.turn].wrapping_add(panel * self.gemm.tiling.cols * pass.depth.len())
     }
 
-    /// All of this worker's rows for a pass, in blocks that fit the second cache.
-    unsafe fn rows(&self, pass: &Pass, mine: Range<usize>) {
-        let tile_rows = self.gemm.tiling.rows;
-        let blocks = mine.len().div_ceil(self.gemm.mc).max(1);
-        let height = mine.len().div_ceil(blocks).next_multiple_of(tile_rows).max(tile_rows);
-        for start in mine.clone().step_by(height) {
-            let block = start..mine.end.min(start + height);
-            if self.bare_a.is_none() {
-                // SAFETY: `divide` gave A room for `mc` rows.
-                unsafe { pack_panels(self.a, block.clone(), pass.depth.clone(), tile_rows, self.memory.a) };
-            }
-            // SAFETY: A and B are packed.
-            unsafe { self.block(pass, block, &mine) };
+    /// Packs rows of A for a pass, if it is to be packed.
+    unsafe fn pack_a(&self, pass: &Pass, rows: Range<usize>) {
+        if self.bare_a.is_none() {
+            // SAFETY: `divide` gave A room for `mc` rows.
+            unsafe { pack_panels(self.a, rows, pass.depth.clone(), self.gemm.tiling.rows, self.memory.a) };
         }
     }
 
-    /// A block of rows against all columns of the pass.
-    unsafe fn block(&self, pass: &Pass, block: Range<usize>, mine: &Range<usize>) {
+    /// A block of rows against some columns of the pass. `fresh` says that no rows have met these columns in this pass, so
+    /// that a B which is packed on the way is not packed yet.
+    unsafe fn block(
+        &self,
+        pass: &Pass,
+        block: Range<usize>,
+        mine: &Range<usize>,
+        columns: Range<usize>,
+        fresh: bool,
+    ) {
         let cols = self.gemm.tiling.cols;
         let group = (SEGMENT / cols).max(1) * cols;
-        for start in pass.columns.clone().step_by(group) {
-            let columns = start..pass.columns.end.min(start + group);
+        if block.is_empty() {
+            return;
+        }
+        for start in columns.clone().step_by(group) {
+            let columns = start..columns.end.min(start + group);
             let (c, row_stride, column_stride) = match self.output {
                 Output::Memory(s) => {
                     let offset = block.start as isize * s.row + start as isize * s.column;
@@ -278,11 +329,10 @@ impl<T: Real> Product<'_, T> {
                 }
             };
             for column in columns.clone().step_by(cols) {
-                let panel = (column - pass.columns.start) / cols;
                 let c = c.wrapping_offset((column - start) as isize * column_stride);
-                let width = cols.min(columns.end - column);
+                let panel = column..columns.end.min(column + cols);
                 // SAFETY: C, wherever it is, has the block's rows and these columns.
-                unsafe { self.strip(pass, &block, panel, (c, row_stride, column_stride), width) };
+                unsafe { self.strip(pass, &block, panel, (c, row_stride, column_stride), fresh) };
             }
             if let (Output::Segments(sink), true) = (self.output, pass.last) {
                 for (r, row) in block.clone().enumerate() {
@@ -294,11 +344,11 @@ impl<T: Real> Product<'_, T> {
         }
     }
 
-    fn next_panel(&self, pass: &Pass, panel: usize, tiles: usize) -> NextPanel {
-        let bytes = self.gemm.tiling.cols * pass.depth.len() * size_of::<T>();
-        let piece = bytes.div_ceil(tiles).next_multiple_of(64);
-        let bytes = if self.bare_b.is_some() { 0 } else { bytes };
-        NextPanel { start: self.b_panel(pass, panel + 1).cast_const().cast(), bytes, piece }
+    /// The panel of B after the current one, brought nearer piece by piece by the `tiles` tiles of the current one.
+    fn next_panel(&self, pass: &Pass, panel: usize, tiles: usize) -> Ahead {
+        let lines = (self.gemm.tiling.cols * pass.depth.len() * size_of::<T>()).div_ceil(LINE);
+        let lines = lines.div_ceil(tiles * pass.depth.len().div_ceil(STRETCH));
+        Ahead { start: self.b_panel(pass, panel + 1).cast_const().cast(), lines }
     }
 
     /// A block of rows against one panel of B.
@@ -306,29 +356,46 @@ impl<T: Real> Product<'_, T> {
         &self,
         pass: &Pass,
         block: &Range<usize>,
-        panel: usize,
+        columns: Range<usize>,
         c: (*mut T, isize, isize),
-        cols: usize,
+        fresh: bool,
     ) {
         let tiling = &self.gemm.tiling;
-        let kernels =
-            if self.bare_a.is_some() || self.bare_b.is_some() { tiling.strided } else { tiling.packed };
-        let (b, b_depth) = match self.bare_b {
-            Some(s) if cols == tiling.cols => {
-                let column = pass.columns.start + panel * tiling.cols;
-                (s.at(column, pass.depth.start), s.depth)
-            }
-            _ => (self.b_panel(pass, panel).cast_const(), tiling.cols as isize),
+        let panel = (columns.start - pass.columns.start) / tiling.cols;
+        let packed = self.b_panel(pass, panel);
+        let bare_b = match self.right {
+            Right::Bare(s) => Some(s),
+            Right::Kept(s) if fresh => Some(s),
+            _ => None,
         };
-        let next = self.next_panel(pass, panel, block.len().div_ceil(tiling.rows));
+        // The micro-kernel reads whole panels only, so it cannot read the ragged last one in place.
+        let whole = columns.len() == tiling.cols;
+        if bare_b.is_some() && !whole {
+            // SAFETY: as in `pass`.
+            unsafe { self.pack_b(pass, columns.clone()) };
+        }
+        let bare_b = bare_b.filter(|_| whole).map(|s| (s.at(columns.start, pass.depth.start), s.depth));
+        let packed_b = (packed.cast_const(), tiling.cols as isize);
+        let (tiles_in_place, in_place) = match self.right {
+            Right::Kept(_) => (1, tiling.keeping),
+            _ => (usize::MAX, tiling.strided),
+        };
+        let mut ahead = match self.right {
+            Right::Bare(_) => Ahead::NOTHING,
+            _ => self.next_panel(pass, panel, block.len().div_ceil(tiling.rows)),
+        };
         for (i, row) in block.clone().step_by(tiling.rows).enumerate() {
-            next.fetch(i);
             let (a, a_row, a_depth) = match self.bare_a {
                 Some(s) => (s.at(row, pass.depth.start), s.lane, s.depth),
                 None => {
                     let packed = self.memory.a.wrapping_add(i * tiling.rows * pass.depth.len());
                     (packed.cast_const(), 1, tiling.rows as isize)
                 }
+            };
+            let (kernels, (b, b_depth)) = match bare_b {
+                Some(b) if i < tiles_in_place => (in_place, b),
+                _ if self.bare_a.is_some() => (tiling.strided, packed_b),
+                _ => (tiling.packed, packed_b),
             };
             let args = TileArgs {
                 k: pass.depth.len(),
@@ -340,28 +407,15 @@ impl<T: Real> Product<'_, T> {
                 c: c.0.wrapping_offset((row - block.start) as isize * c.1),
                 c_row: c.1,
                 c_col: c.2,
-                cols,
+                cols: columns.len(),
                 accumulate: !pass.first,
+                keep: packed,
+                ahead,
             };
-            // SAFETY: panels are packed and zero-padded, bare operands are readable, and C is this worker's own;
-            // the kernel was chosen for this processor.
+            // SAFETY: panels are packed and zero-padded, bare operands are readable, and C is this worker's own, as is
+            // the panel to keep; the kernel was chosen for this processor.
             unsafe { kernels[tiling.rows.min(block.end - row) - 1](&args) };
-        }
-    }
-}
-
-/// The panel of B after the current one, brought nearer piece by piece while the current one is in use.
-struct NextPanel {
-    start: *const u8,
-    bytes: usize,
-    piece: usize,
-}
-
-impl NextPanel {
-    #[inline(always)]
-    fn fetch(&self, i: usize) {
-        for offset in (i * self.piece..self.bytes.min((i + 1) * self.piece)).step_by(64) {
-            prefetch(self.start.wrapping_add(offset));
+            ahead.start = ahead.start.wrapping_add(ahead.lines * pass.depth.len().div_ceil(STRETCH) * LINE);
         }
     }
 }

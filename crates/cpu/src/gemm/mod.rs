@@ -2,7 +2,8 @@
 //!
 //! Method (after Goto and van de Geijn): a block of B is packed into panels that stay in the last cache, a block
 //! of A into panels that stay in the second, and the micro-kernel ([`tile`](self)) keeps a tile of C in registers.
-//! The workers form a grid over C; those of one grid column pack B together and share it.
+//! The workers form a grid over C; those of one grid column pack B together and share it. Packing ahead waits for memory
+//! while the multipliers idle, so a row-major B is packed by the first tiles that read it.
 //!
 //! [`PackSource`] and [`Sink`] are the two ends where an executor fuses: an operand may be computed while it is
 //! packed, and finished row segments go through an epilogue instead of memory.

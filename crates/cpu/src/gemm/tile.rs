@@ -2,7 +2,8 @@
 //!
 //! `C[r][c] (+)= Σ_d A[r][d] · B[d][c]` for R rows and two registers of columns. Per step of K it loads two
 //! registers of B and broadcasts R numbers of A. B comes packed (or is a row-major matrix itself); A comes
-//! packed, or in any strides when it is too small to be worth packing.
+//! packed, or in any strides when it is too small to be worth packing. A *keeping* kernel reads a row-major B and packs
+//! it on the way: the stores cost nothing beside the multiplications, where packing beforehand waits for memory.
 
 use crate::isa::{Lanes, Level, Real, prefetch};
 
@@ -23,45 +24,72 @@ pub(crate) struct TileArgs<T> {
     pub cols: usize,
     /// Whether to add to C rather than overwrite it.
     pub accumulate: bool,
+    /// Where a keeping kernel packs B.
+    pub keep: *mut T,
+    /// What will be wanted soon, brought nearer on the way through K.
+    pub ahead: Ahead,
 }
+
+/// A run of memory to prefetch: so many cache lines in every [`STRETCH`] of K.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    pub start: *const u8,
+    pub lines: usize,
+}
+
+impl Ahead {
+    /// Nothing to prefetch.
+    pub const NOTHING: Ahead = Ahead { start: std::ptr::null(), lines: 0 };
+}
+
+/// Bytes of a cache line, as prefetches count.
+pub(crate) const LINE: usize = 64;
+/// Steps of K between two prefetches: seldom enough that they never queue up before the loads.
+pub(crate) const STRETCH: usize = 32;
+/// Steps of K that a keeping kernel prefetches ahead in B, whose rows are too far apart for the hardware to foresee.
+const KEEP_AHEAD: isize = 16;
 
 /// A micro-kernel for a fixed number of rows.
 pub(crate) type TileFn<T> = unsafe fn(&TileArgs<T>);
 
-/// The micro-kernels of one instruction set: `packed[r - 1]` and `strided[r - 1]` for r rows.
+/// The micro-kernels of one instruction set: `packed[r - 1]`, `strided[r - 1]` and `keeping[r - 1]` for r rows.
 pub(crate) struct Tiling<T: 'static> {
     pub rows: usize,
     pub cols: usize,
     pub packed: &'static [TileFn<T>],
     pub strided: &'static [TileFn<T>],
+    pub keeping: &'static [TileFn<T>],
 }
 
 /// The largest tile of any instruction set, for buffers on the stack.
 const MAX_COLS: usize = 32;
 
 /// # Safety
-/// The pointers must cover what `k`, the strides, R and `cols` reach (B: full registers of columns), C must
-/// not be touched by others meanwhile, and the processor must have the instruction set of `V`.
+/// The pointers must cover what `k`, the strides, R and `cols` reach (B and `keep`: full registers of columns), C and
+/// `keep` must not be touched by others meanwhile, and the processor must have the instruction set of `V`.
 #[inline(always)]
-unsafe fn tile<V: Lanes, const R: usize, const PACKED_ROWS: usize>(args: &TileArgs<V::Elem>) {
+unsafe fn tile<V: Lanes, const R: usize, const PACKED_ROWS: usize, const KEEP: bool>(
+    args: &TileArgs<V::Elem>,
+) {
     // SAFETY: the caller promises all of it; every access below is inside those bounds.
     unsafe {
-        let (mut a, mut b) = (args.a, args.b);
+        let (mut a, mut b, mut keep) = (args.a, args.b, args.keep);
         let (a_row, a_depth) =
             if PACKED_ROWS > 0 { (1, PACKED_ROWS as isize) } else { (args.a_row, args.a_depth) };
         let b_depth = if PACKED_ROWS > 0 { 2 * V::LEN as isize } else { args.b_depth };
-        // C is needed only when K is through; by then it should be here.
-        for r in 0..R {
-            let c = args.c.wrapping_offset(r as isize * args.c_row);
-            prefetch(c);
-            prefetch(c.wrapping_add(2 * V::LEN - 1));
-        }
         let mut acc = [[V::zero(); 2]; R];
         // A macro and not a closure: a closure would be compiled without the target features.
         macro_rules! step {
             () => {{
                 let b0 = V::load(b);
                 let b1 = V::load(b.add(V::LEN));
+                if KEEP {
+                    b0.store(keep);
+                    b1.store(keep.add(V::LEN));
+                    prefetch(b.wrapping_offset(KEEP_AHEAD * b_depth));
+                    prefetch(keep.wrapping_add(KEEP_AHEAD as usize * 2 * V::LEN));
+                    keep = keep.add(2 * V::LEN);
+                }
                 for r in 0..R {
                     let a = V::splat(a.offset(r as isize * a_row));
                     acc[r][0] = a.mul_add(b0, acc[r][0]);
@@ -71,13 +99,45 @@ unsafe fn tile<V: Lanes, const R: usize, const PACKED_ROWS: usize>(args: &TileAr
                 b = b.wrapping_offset(b_depth);
             }};
         }
-        for _ in 0..args.k / 4 {
-            step!();
-            step!();
-            step!();
-            step!();
+        // C is needed only when K is through; by then it should be here.
+        let fetch_c = |r: usize| {
+            let c = args.c.wrapping_offset(r as isize * args.c_row);
+            prefetch(c);
+            prefetch(c.wrapping_add(2 * V::LEN - 1));
+        };
+        let long = args.k >= R * STRETCH;
+        if !long {
+            (0..R).for_each(fetch_c);
         }
-        for _ in 0..args.k % 4 {
+        let mut ahead = args.ahead.start;
+        let mut left = args.k;
+        let mut row = if long { 0 } else { R };
+        while left >= 4 {
+            for _ in 0..args.ahead.lines {
+                prefetch(ahead);
+                ahead = ahead.wrapping_add(LINE);
+            }
+            if row < R {
+                fetch_c(row);
+                row += 1;
+            }
+            let steps = left.min(STRETCH) / 4;
+            if KEEP {
+                // Unrolled, the compiler would run out of registers.
+                for _ in 0..4 * steps {
+                    step!();
+                }
+            } else {
+                for _ in 0..steps {
+                    step!();
+                    step!();
+                    step!();
+                    step!();
+                }
+            }
+            left -= 4 * steps;
+        }
+        for _ in 0..left {
             step!();
         }
         if args.cols == 2 * V::LEN && args.c_col == 1 {
@@ -110,9 +170,9 @@ macro_rules! tilings {
     ($($level:ident $isa:ident($($feature:meta)?): $rows:literal [$($r:literal)*];)*) => {
         $(
             $(#[$feature])?
-            unsafe fn $level<T: Real, const R: usize, const PACKED: usize>(args: &TileArgs<T>) {
+            unsafe fn $level<T: Real, const R: usize, const PACKED: usize, const KEEP: bool>(args: &TileArgs<T>) {
                 // SAFETY: the same promises.
-                unsafe { tile::<T::Lanes<crate::isa::$isa>, R, PACKED>(args) }
+                unsafe { tile::<T::Lanes<crate::isa::$isa>, R, PACKED, KEEP>(args) }
             }
         )*
 
@@ -122,8 +182,9 @@ macro_rules! tilings {
                 $(Level::$isa => Tiling {
                     rows: $rows,
                     cols: 2 * <T::Lanes<crate::isa::$isa> as Lanes>::LEN,
-                    packed: const { &[$($level::<T, $r, $rows> as TileFn<T>),*] },
-                    strided: const { &[$($level::<T, $r, 0> as TileFn<T>),*] },
+                    packed: const { &[$($level::<T, $r, $rows, false> as TileFn<T>),*] },
+                    strided: const { &[$($level::<T, $r, 0, false> as TileFn<T>),*] },
+                    keeping: const { &[$($level::<T, $r, 0, true> as TileFn<T>),*] },
                 },)*
             }
         }
