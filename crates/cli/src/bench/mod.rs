@@ -43,7 +43,7 @@ pub struct Args {
     /// Few repeats: done in under a minute
     #[arg(long)]
     quick: bool,
-    /// Seconds for each case and contender (default: 1, or 0.1 with --quick)
+    /// Seconds for each case and contender (default: 1, up to 3 while the best turns disagree; 0.1 with --quick)
     #[arg(long)]
     seconds: Option<f64>,
     /// Other libraries that take turns on the same data: all, or some of numpy, mlx, candle, burn, burn-wgpu,
@@ -107,7 +107,8 @@ fn measure(args: &Args) -> Fallible<Run> {
     if !(0.0..=3600.0).contains(&seconds) {
         return Err(format!("--seconds {seconds}: from 0 to 3600 makes sense").into());
     }
-    let runner = Runner { devices, peers, seconds, turns: if args.quick { 3 } else { 5 } };
+    let hasty = args.quick || args.seconds.is_some();
+    let runner = Runner { devices, peers, seconds, turns: if args.quick { 3 } else { 5 }, hasty };
     let runner::Finished { contenders, skipped: failed, cases, complete } = runner.measure(&cases)?;
     tell(&failed);
     skipped.extend(failed);

@@ -18,6 +18,11 @@ const WARM: Duration = Duration::from_millis(10);
 /// A contender that takes this long for one execution is not asked again.
 const SLOW: f64 = 3.0;
 const MOST_TURNS: usize = 2000;
+/// So many best turns must agree within `AGREEMENT` before a best counts as the machine's and not as luck;
+const AGREEING: usize = 3;
+const AGREEMENT: f64 = 0.02;
+/// on a restless machine a case may take this many times its seconds until they do.
+const PATIENCE: f64 = 3.0;
 
 pub struct Runner {
     pub devices: Vec<Device>,
@@ -26,6 +31,8 @@ pub struct Runner {
     pub seconds: f64,
     /// Turns at the least.
     pub turns: usize,
+    /// Whether to stop when the seconds are over, even if the best turns disagree.
+    pub hasty: bool,
 }
 
 /// One contender's part in a case.
@@ -105,13 +112,15 @@ impl Runner {
         stop: &AtomicBool,
     ) -> Option<report::Case> {
         let mut results = BTreeMap::new();
-        let Runner { devices, peers, seconds, turns } = self;
+        let Runner { devices, peers, seconds, turns, hasty } = self;
         let mut entries = entries(devices, peers, (case, data), &mut results);
         let budget = *seconds * entries.len() as f64;
         let begin = Instant::now();
         let mut random = fastrand::Rng::with_seed(1);
         for turn in 0..MOST_TURNS {
-            if turn >= *turns && begin.elapsed().as_secs_f64() >= budget {
+            let spent = begin.elapsed().as_secs_f64() / budget;
+            let settled = || *hasty || spent >= PATIENCE || entries.iter().all(Entry::is_settled);
+            if turn >= *turns && spent >= 1.0 && settled() {
                 break;
             }
             // Cores that one contender leaves idle, or busy, serve the next one differently.
@@ -194,10 +203,21 @@ impl Entry<'_> {
         Entry { name: name.into(), who, repeats: 0, seconds: Vec::new(), failure: None }
     }
 
+    /// Whether the best turns agree, or there will be no more.
+    fn is_settled(&self) -> bool {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let agree = sorted.get(AGREEING - 1).is_some_and(|&s| s <= sorted[0] * (1.0 + AGREEMENT));
+        agree || self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        self.failure.is_some() || self.seconds.last().is_some_and(|&s| s > SLOW)
+    }
+
     /// One turn: executions that nobody times (threads wake up, caches fill), then as many as make a turn.
     fn turn(&mut self) {
-        let slow = self.seconds.last().is_some_and(|&s| s > SLOW);
-        if slow || self.failure.is_some() {
+        if self.is_over() {
             return;
         }
         if self.repeats == 0 {

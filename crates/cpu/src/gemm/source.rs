@@ -4,7 +4,7 @@
 //! some lanes wide and holds, for every step of depth, the numbers of its lanes side by side.
 
 use crate::convert;
-use crate::isa::{Isa, Kernel, Real, dispatch, prefetch, transpose_block, transpose_side};
+use crate::isa::{AHEAD, Isa, Kernel, Real, dispatch, prefetch, transpose_block, transpose_side};
 use half::{bf16, f16};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -383,6 +383,7 @@ impl<S: LoadAs<f32>> Kernel for Dot<'_, S> {
         let mut sums = [0.0; SUMS];
         for (lane, vector) in lane.iter().zip(vector) {
             let mut wide = [0.0; SUMS];
+            prefetch(lane.as_ptr().wrapping_byte_add(AHEAD));
             S::load_run::<I>(lane, &mut wide);
             for i in 0..SUMS {
                 sums[i] = I::mul_add(wide[i], vector[i], sums[i]);

@@ -1,6 +1,7 @@
 //! Matrix times vector: bound by the memory that the matrix comes through, so it is read once, in order.
 //!
-//! A matrix stored along depth is summed by dot products, four lanes at a time; one stored along its lanes by
+//! A matrix stored along depth is summed by dot products, six lanes at a time (each is a stream of its own to the
+//! hardware's prefetchers: six bring 50 % more than one); one stored along its lanes by
 //! adding scaled runs into a block of sums that stays in the first cache.
 
 use super::plan::{Gemm, Shape};
@@ -10,6 +11,8 @@ use crate::isa::{Isa, Kernel, Lanes, Real, dispatch};
 use crate::team::{SyncPtr, Worker};
 use std::ops::Range;
 
+/// Lanes along depth that are summed at a time: with two registers of sums each, as many as there are registers for.
+const DOTS: usize = 6;
 /// Lanes whose sums are held at a time when the matrix is stored along lanes.
 const LANE_BLOCK: usize = 2048;
 
@@ -146,11 +149,12 @@ impl<T: Real> Sums<'_, T> {
     #[inline(always)]
     fn along_depth<I: Isa>(&mut self) {
         let (first, n) = (self.lanes.start, self.lanes.len());
-        for i in (0..n / 4 * 4).step_by(4) {
-            let sums = self.dots::<I, 4>(first + i);
-            self.out[i..i + 4].copy_from_slice(&sums);
+        let whole = n / DOTS * DOTS;
+        for i in (0..whole).step_by(DOTS) {
+            let sums = self.dots::<I, DOTS>(first + i);
+            self.out[i..i + DOTS].copy_from_slice(&sums);
         }
-        for i in n / 4 * 4..n {
+        for i in whole..n {
             self.out[i] = self.dots::<I, 1>(first + i)[0];
         }
     }

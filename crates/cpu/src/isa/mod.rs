@@ -28,7 +28,7 @@ mod transpose;
 
 pub use detect::{Level, available, level};
 use lanes::*;
-pub use lanes::{Lanes, prefetch};
+pub use lanes::{AHEAD, Lanes, prefetch};
 pub use transpose::{transpose_block, transpose_side};
 
 /// An instruction set as a type: what a kernel's body may ask at compile time.

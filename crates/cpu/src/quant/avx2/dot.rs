@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::{Format, chunk_bytes, multiply, padded_tail};
+use crate::isa::{AHEAD, prefetch};
 use crate::quant::{ActRow, Acts, Output, Weights};
 
 /// # Safety
@@ -47,7 +48,11 @@ unsafe fn dot_row<F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32
         let mut sums = Sums { products: [zero; 2], offsets: zero };
         let chunks = groups / 8;
         for c in 0..chunks {
-            chunk::<F>(row.as_ptr().add(c * chunk_bytes::<F>()), act, c, 8, &mut sums);
+            let at = row.as_ptr().add(c * chunk_bytes::<F>());
+            for line in (0..chunk_bytes::<F>()).step_by(64) {
+                prefetch(at.wrapping_add(AHEAD + line));
+            }
+            chunk::<F>(at, act, c, 8, &mut sums);
         }
         let rest = groups % 8;
         if rest > 0 {
