@@ -76,7 +76,8 @@ impl Gpu {
         let wanted = wgpu::Features::TIMESTAMP_QUERY
             | wgpu::Features::PIPELINE_CACHE
             | wgpu::Features::SUBGROUP
-            | wgpu::Features::SHADER_F16;
+            | wgpu::Features::SHADER_F16
+            | cooperative_matrices(&adapter);
         let features = if options.plain { wgpu::Features::empty() } else { adapter.features() & wanted };
         let limits = adapter.limits();
         let descriptor = wgpu::DeviceDescriptor {
@@ -84,6 +85,9 @@ impl Gpu {
             required_features: features,
             required_limits: limits.clone(),
             memory_hints: wgpu::MemoryHints::Performance,
+            // SAFETY: this asks to accept that parts marked as experimental may have bugs. We use one of them, cooperative
+            // matrices, in one kernel of ours, which never leaves its memory.
+            experimental_features: unsafe { wgpu::ExperimentalFeatures::enabled() },
             ..Default::default()
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
@@ -109,6 +113,7 @@ impl Gpu {
                 subgroups: features
                     .contains(wgpu::Features::SUBGROUP)
                     .then_some((about.subgroup_min_size as usize, about.subgroup_max_size as usize)),
+                cooperative: features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX),
                 cpu: about.device_type == wgpu::DeviceType::Cpu,
             },
             pool: Pool::new(pool_limits),
@@ -219,6 +224,23 @@ fn choose_adapter(options: &Options) -> Result<wgpu::Adapter> {
     Ok(list.swap_remove(index))
 }
 
+/// The feature of cooperative matrices, if the adapter has them as our kernel needs them: 8×8 in f32, by subgroups of 32.
+fn cooperative_matrices(adapter: &wgpu::Adapter) -> wgpu::Features {
+    use wgpu::CooperativeScalarType::F32;
+    let about = adapter.get_info();
+    // Metal promises no width of its SIMD-groups, but those of Apple's GPUs have 32 lanes.
+    let apple = about.backend == wgpu::Backend::Metal && about.name.starts_with("Apple");
+    let fits = adapter
+        .cooperative_matrix_properties()
+        .iter()
+        .any(|c| (c.m_size, c.n_size, c.k_size) == (8, 8, 8) && (c.ab_type, c.cr_type) == (F32, F32));
+    if fits && (apple || (about.subgroup_min_size, about.subgroup_max_size) == (32, 32)) {
+        wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX
+    } else {
+        wgpu::Features::empty()
+    }
+}
+
 fn device_info(
     about: &wgpu::AdapterInfo,
     limits: &wgpu::Limits,
@@ -242,6 +264,9 @@ fn device_info(
     }
     if features.contains(wgpu::Features::SHADER_F16) {
         facts.push(fact("f16", "yes".into()));
+    }
+    if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
+        facts.push(fact("cooperative matrices", "yes".into()));
     }
     if features.contains(wgpu::Features::SUBGROUP) {
         let (least, most) = (about.subgroup_min_size, about.subgroup_max_size);

@@ -1,20 +1,28 @@
 //! Every shader that the conformance cases lead to, parsed and validated by naga: no adapter is needed.
 
 use crate::backend::fusion;
-use crate::codegen::{Target, Task};
+use crate::codegen::{Bound, Dispatch, Target, Task};
 use crate::exec;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use wootz_ir::graph::{Leaf, Node, NodeRef, Trace};
-use wootz_plan::Plan;
+use wootz_ir::{DType, Layout, build};
+use wootz_plan::{Place, Plan};
 use wootz_testkit::{Case, Level, cases};
 
 /// The least that WebGPU promises.
-const LEAST: Target =
-    Target { max_binding: 128 << 20, max_bindings: 8, max_groups: 65535, subgroups: None, cpu: false };
+const LEAST: Target = Target {
+    max_binding: 128 << 20,
+    max_bindings: 8,
+    max_groups: 65535,
+    subgroups: None,
+    cooperative: false,
+    cpu: false,
+};
 
 /// What a GPU of today has, and what a CPU has that plays one.
 const GPU: Target = Target { max_bindings: 32, subgroups: Some((32, 64)), ..LEAST };
+const APPLE: Target = Target { cooperative: true, subgroups: Some((32, 32)), ..GPU };
 const CPU: Target = Target { max_bindings: 32, subgroups: Some((8, 8)), cpu: true, ..LEAST };
 
 fn plan(case: &Case, target: &Target) -> Option<Plan> {
@@ -56,6 +64,7 @@ fn validate(name: &str, source: &str, target: &Target) {
     let flags = naga::valid::ValidationFlags::all();
     let mut allowed = naga::valid::Capabilities::empty();
     allowed.set(naga::valid::Capabilities::SUBGROUP, target.subgroups.is_some());
+    allowed.set(naga::valid::Capabilities::COOPERATIVE_MATRIX, target.cooperative);
     let mut validator = naga::valid::Validator::new(flags, allowed);
     if let Err(e) = validator.validate(&module) {
         panic!("{name}: {}\n{source}", e.emit_to_string(source));
@@ -70,7 +79,7 @@ fn shaders_are_valid_without_any_optional_feature() {
 
 #[test]
 fn shaders_are_valid_with_every_optional_feature() {
-    for target in [GPU, CPU] {
+    for target in [GPU, APPLE, CPU] {
         let count = validate_all(Level::Quick, &target);
         assert!(count > 300, "{count}");
     }
@@ -99,4 +108,103 @@ fn shapes_are_data_and_not_text() {
     assert!(shapes > 10, "{shapes}");
     // One element is a rank of its own, and so are whole quads.
     assert!(sources.len() <= 3, "{}", sources.len());
+}
+
+/// Runs a shader on SoftMetal, translated as wgpu does it for Metal. `storage` are the storage bindings in their order.
+fn on_softmetal(dispatch: &Dispatch, storage: &mut [Vec<u8>]) {
+    use naga::back::msl;
+    let module = naga::front::wgsl::parse_str(&dispatch.source).expect("validated before");
+    let everything = naga::valid::Capabilities::all();
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), everything)
+        .validate(&module)
+        .expect("validated before");
+    let mut resources = msl::EntryPointResources::default();
+    for slot in 0..2 + storage.len() {
+        let target = msl::BindTarget { buffer: Some(slot as u8), mutable: slot >= 2, ..Default::default() };
+        resources.resources.insert(naga::ResourceBinding { group: 0, binding: slot as u32 }, target);
+    }
+    let sizes = 2 + storage.len() as u32;
+    resources.sizes_buffer = Some(sizes as u8);
+    let options = msl::Options {
+        lang_version: (2, 4),
+        per_entry_point_map: [(dispatch.entry.to_string(), resources)].into(),
+        fake_missing_bindings: false,
+        ..Default::default()
+    };
+    let (text, names) = msl::write_string(&module, &info, &options, &msl::PipelineOptions::default())
+        .expect("MSL 2.4 has all of it");
+    let name = names.entry_point_names[0].as_ref().expect("one entry point");
+
+    let checks = softmetal::DeviceOptions { check: Some(Default::default()), ..Default::default() };
+    let device = softmetal::Device::new(checks).expect("a software device");
+    let options = softmetal::CompileOptions { language_version: 240, ..Default::default() };
+    let library = device.new_library(&text, &options).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let function = library.function(name).expect("the entry point");
+    let pipeline = device.new_pipeline(&function).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let buffers: Vec<_> =
+        storage.iter().map(|bytes| device.new_buffer_with_bytes(bytes).expect("a small buffer")).collect();
+    let command = device.new_queue().command_buffer();
+    let mut encoder = command.compute_encoder(softmetal::DispatchType::Serial);
+    encoder.set_pipeline(&pipeline);
+    encoder.set_bytes(0, bytemuck::cast_slice(&dispatch.uniform)).expect("uniforms");
+    for (buffer, slot) in buffers.iter().zip(2..) {
+        encoder.set_buffer(slot, buffer, 0).expect("a buffer");
+    }
+    let lengths: Vec<u32> = storage.iter().map(|bytes| bytes.len() as u32).collect();
+    encoder.set_bytes(sizes, bytemuck::cast_slice(&lengths)).expect("sizes");
+    for argument in pipeline.arguments() {
+        if argument.binding.kind == softmetal::BindingKind::Threadgroup {
+            let length = argument.type_size.next_multiple_of(16);
+            encoder.set_threadgroup_memory_length(argument.binding.index, length).expect("a length");
+        }
+    }
+    let [x, y, z] = dispatch.groups;
+    encoder.dispatch_threadgroups((x, y, z), 256).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    encoder.end_encoding();
+    command.run().unwrap_or_else(|e| panic!("{e}\n{text}"));
+    for (bytes, buffer) in storage.iter_mut().zip(&buffers) {
+        *bytes = buffer.read::<u8>().expect("it has run");
+    }
+}
+
+/// No adapter here has cooperative matrices, but SoftMetal runs what naga makes of them for Metal, with the checker on.
+#[test]
+fn cooperative_products_on_softmetal() {
+    for (m, n, k) in [(64, 64, 16), (16, 16, 8), (70, 100, 40), (17, 65, 33)] {
+        let leaf = |rows: usize, columns: usize| {
+            let layout = Layout::contiguous(&[rows, columns].into());
+            Node::leaf(Leaf { layout, donated: false, payload: Arc::new(()) }, DType::F32)
+        };
+        let product = build::matmul(&leaf(m, k), &leaf(k, n)).expect("a product");
+        let plan = Plan::new(&Trace::of(&[product]).graph, &fusion(APPLE.max_bindings));
+        let task = Task { plan: &plan, step: &plan.steps[0], number: 0, target: &APPLE };
+        let dispatches = exec::lower(&task).expect("a product");
+        let [dispatch] = &dispatches[..] else { panic!("one launch") };
+        assert_eq!(dispatch.entry, "matmul_cooperative");
+        // Small whole numbers: every order of summing gives the same.
+        let numbers = |count: usize, by: usize| -> Vec<f32> {
+            (0..count).map(|i| (i * by % 17) as f32 - 8.0).collect()
+        };
+        let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
+        let mut storage: Vec<Vec<u8>> = dispatch
+            .bindings
+            .iter()
+            .map(|binding| match binding.bound {
+                Bound::Plan(id) => match plan.buffers[id as usize].place {
+                    Place::Leaf(0) => bytemuck::cast_slice(&a).to_vec(),
+                    Place::Leaf(_) => bytemuck::cast_slice(&b).to_vec(),
+                    _ => vec![0; 4 * m * n],
+                },
+                other => panic!("a product needs no {other:?}"),
+            })
+            .collect();
+        on_softmetal(dispatch, &mut storage);
+        let written = dispatch.bindings.iter().position(|b| !b.read_only).expect("a result");
+        let result: &[f32] = bytemuck::cast_slice(&storage[written]);
+        for i in 0..m * n {
+            let (row, column) = (i / n, i % n);
+            let expected: f32 = (0..k).map(|d| a[row * k + d] * b[d * n + column]).sum();
+            assert_eq!(result[i], expected, "{m}x{n}x{k} at {row}, {column}");
+        }
+    }
 }

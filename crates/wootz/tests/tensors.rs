@@ -197,3 +197,40 @@ fn a_kernel_for_another_device_is_refused_by_name() -> Result<()> {
     assert_eq!(error.to_string(), message);
     Ok(())
 }
+
+#[test]
+fn long_rows_are_sorted_by_all_workers() -> Result<()> {
+    let n = 150_001;
+    let values: Vec<f32> = (0..n)
+        .map(
+            |i: u32| {
+                if i % 1009 == 0 { f32::NAN } else { (i.wrapping_mul(2_654_435_761) >> 12) as f32 - 5e5 }
+            },
+        )
+        .collect();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&i, &j| {
+        values[i].partial_cmp(&values[j]).unwrap_or(values[i].is_nan().cmp(&values[j].is_nan()))
+    });
+    let cpu = Device::from_name("cpu")?;
+    let x = Tensor::from_slice_on(&values, &cpu)?;
+    // With code fused on both sides, and without.
+    let sorted = x.neg()?.neg()?.sort(-1, false)?.add(1.0)?.to_vec::<f32>()?;
+    let places = x.argsort(-1, false)?.to_vec::<i64>()?;
+    for (i, &place) in order.iter().enumerate() {
+        assert_eq!(places[i] as usize, place, "at {i}");
+        let want = values[place] + 1.0;
+        assert!(sorted[i] == want || sorted[i].is_nan() && want.is_nan(), "at {i}");
+    }
+    // The better half, of a dtype whose keys and places take 16 bytes.
+    let doubles: Vec<f64> = values.iter().map(|&v| v as f64).collect();
+    let (best, places) = Tensor::from_slice_on(&doubles, &cpu)?.top_k(n as usize / 2, -1)?;
+    let (best, places) = (best.to_vec::<f64>()?, places.to_vec::<i64>()?);
+    assert!(best[0].is_nan() && best.len() == n as usize / 2);
+    for (value, &place) in best.iter().zip(&places) {
+        let want = doubles[place as usize];
+        assert!(*value == want || value.is_nan() && want.is_nan());
+    }
+    assert!(best.windows(2).all(|w| w[0].is_nan() || w[0] >= w[1]));
+    Ok(())
+}

@@ -236,11 +236,10 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
         Kernel::Reduce { .. } => reduce::shared_bytes(step, workers),
         Kernel::Attention(_) => attention::shared_bytes(step, workers),
         Kernel::QuantMatmul { format } => quant::shared_bytes(step, *format, workers),
+        Kernel::Sort { .. } | Kernel::ArgSort { .. } => sort::shared_bytes(step, workers),
         Kernel::Map
         | Kernel::ArgReduce(_)
         | Kernel::Scan(_)
-        | Kernel::Sort { .. }
-        | Kernel::ArgSort { .. }
         | Kernel::Softmax { .. }
         | Kernel::RmsNorm { .. }
         | Kernel::LayerNorm { .. }

@@ -2,10 +2,15 @@
 
 use super::Task;
 use super::workspace::Workspace;
-use crate::sort::{SortKey, Sorter};
+use crate::sort::{LONGEST, Places, Scheme, SortKey, Sorter, Together, Values};
+use std::ops::Range;
 use wootz_ir::ScalarType;
+use wootz_plan::{Kernel, Step};
 
-/// What a sorted row leaves.
+/// A row from this length on is sorted by all workers together, if there are fewer rows than workers.
+const LONG: usize = 1 << 16;
+
+/// Which order, and how much of it.
 #[derive(Clone, Copy)]
 struct Order {
     descending: bool,
@@ -21,6 +26,33 @@ pub fn positions(task: &Task<'_>, workspace: &mut Workspace, descending: bool, l
     run(task, workspace, Order { descending, limit, positions: true });
 }
 
+/// Rows and their length.
+fn extent(step: &Step) -> (usize, usize) {
+    let shape = &step.input_shapes[0];
+    let width = shape.last().copied().unwrap_or(1);
+    (shape.count().checked_div(width).unwrap_or(0), width)
+}
+
+/// Whether so many workers sort a row together. A row of which little is wanted is not sorted whole.
+fn is_together(step: &Step, limit: usize, workers: usize) -> bool {
+    let (rows, width) = extent(step);
+    rows < workers && (LONG..=LONGEST).contains(&width) && limit >= width / 4
+}
+
+/// Working memory for rows that are sorted together.
+pub fn shared_bytes(step: &Step, workers: usize) -> usize {
+    let (Kernel::Sort { limit, .. } | Kernel::ArgSort { limit, .. }) = step.kernel else { return 0 };
+    if !is_together(step, limit, workers) {
+        return 0;
+    }
+    let (_, width) = extent(step);
+    match (&step.kernel, step.inputs[0].program.result_type(0).dtype().size() > 4) {
+        (Kernel::Sort { .. }, false) => Together::<u32>::bytes(width, workers),
+        (Kernel::Sort { .. }, true) | (_, false) => Together::<u64>::bytes(width, workers),
+        (_, true) => Together::<u128>::bytes(width, workers),
+    }
+}
+
 fn run(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
     match task.inputs[0].result_type {
         ScalarType::Bool => typed::<u8>(task, workspace, order),
@@ -34,16 +66,36 @@ fn run(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
 }
 
 fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
-    let width = task.step.input_shapes[0].last().copied().unwrap_or(1);
-    let rows = task.inputs[0].len.checked_div(width).unwrap_or(0);
-    let own = task.worker.split(rows, 256usize.div_ceil(width.max(1)));
+    let (_, width) = extent(task.step);
+    match (order.positions, width <= LONGEST) {
+        (false, _) => rows::<T, Values>(task, workspace, order),
+        (true, true) => rows::<T, Places<T::Placed>>(task, workspace, order),
+        (true, false) => rows::<T, Places<u128>>(task, workspace, order),
+    }
+}
+
+fn rows<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
+    task: &Task<'_>,
+    workspace: &mut Workspace,
+    order: Order,
+) {
+    let (rows, width) = extent(task.step);
     let limit = order.limit.min(width);
-    if own.is_empty() || limit == 0 {
+    if limit == 0 {
+        return;
+    }
+    if task.worker.count() > 1 && is_together(task.step, order.limit, task.worker.count()) {
+        for row in 0..rows {
+            together::<T, S>(task, workspace, row, order);
+        }
+        return;
+    }
+    let own = task.worker.split(rows, 256usize.div_ceil(width.max(1)));
+    if own.is_empty() {
         return;
     }
     let row = workspace.slice::<T>(width);
-    let sorted = workspace.slice::<T>(if order.positions { 0 } else { limit });
-    let places = workspace.slice::<i64>(if order.positions { limit } else { 0 });
+    let sorted = workspace.slice::<S::Out>(limit);
     let mut sorter = Sorter::default();
     let tape = &task.inputs[0];
     // SAFETY: the points exist, the row is as long as the range, and workers take disjoint rows.
@@ -52,14 +104,47 @@ fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace,
         let mut finish = task.epilogue.begin(task.run, workspace, limit);
         for index in own {
             tape.load(task.run, &mut frame, index * width..(index + 1) * width, row.as_mut_ptr().cast());
-            let from = if order.positions {
-                sorter.places(row, order.descending, places);
-                places.as_ptr().cast()
-            } else {
-                sorter.values(row, order.descending, sorted);
-                sorted.as_ptr().cast()
-            };
-            task.epilogue.store(task.run, &mut finish, index * limit..(index + 1) * limit, from);
+            sorter.sort::<T, S>(row, order.descending, sorted);
+            let range = index * limit..(index + 1) * limit;
+            task.epilogue.store(task.run, &mut finish, range, sorted.as_ptr().cast());
         }
+    }
+}
+
+/// One row, by all workers: each reads its share of it and writes its share of the result.
+fn together<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
+    task: &Task<'_>,
+    workspace: &mut Workspace,
+    row: usize,
+    order: Order,
+) {
+    let (_, width) = extent(task.step);
+    let limit = order.limit.min(width);
+    let tape = &task.inputs[0];
+    // SAFETY: `shared_bytes` reserved the memory, for at least as many workers, and every worker comes here.
+    let mut together = unsafe { Together::<S::Item>::new(task.worker, task.shared, width) };
+    let share = together.share();
+    let values = workspace.slice::<T>(share.len());
+    // SAFETY: the points exist, `values` is as long as the range, and the workspace is this worker's.
+    unsafe {
+        let mut frame = tape.begin(task.run, workspace, share.len());
+        let range: Range<usize> = row * width + share.start..row * width + share.end;
+        tape.load(task.run, &mut frame, range, values.as_mut_ptr().cast());
+    }
+    let sorted = together.sort(S::BITS, |items| {
+        for ((item, &mut value), place) in items.iter_mut().zip(values).zip(share.clone()) {
+            *item = S::item(value, place, order.descending);
+        }
+    });
+    let first = &sorted[..limit.saturating_sub(share.start).min(share.len())];
+    let out = workspace.slice::<S::Out>(first.len());
+    for (to, &item) in out.iter_mut().zip(first) {
+        *to = S::finish(item, order.descending);
+    }
+    // SAFETY: as above; shares are disjoint.
+    unsafe {
+        let mut frame = task.epilogue.begin(task.run, workspace, out.len());
+        let start = row * limit + share.start;
+        task.epilogue.store(task.run, &mut frame, start..start + out.len(), out.as_ptr().cast());
     }
 }

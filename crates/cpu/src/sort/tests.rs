@@ -1,7 +1,8 @@
 use super::*;
+use crate::team::Team;
 use std::cmp::Ordering;
 
-fn check<T: SortKey + PartialOrd>(row: &[T], is_nan: fn(&T) -> bool) {
+fn check<T: SortKey + PartialOrd + Send + Sync>(row: &[T], is_nan: fn(&T) -> bool) {
     let rising = |a: &T, b: &T| a.partial_cmp(b).unwrap_or_else(|| is_nan(a).cmp(&is_nan(b)));
     for descending in [false, true] {
         let mut want: Vec<usize> = (0..row.len()).collect();
@@ -9,19 +10,56 @@ fn check<T: SortKey + PartialOrd>(row: &[T], is_nan: fn(&T) -> bool) {
             let order: Ordering = rising(&row[i], &row[j]);
             if descending { order.reverse() } else { order }
         });
-        let mut sorter = Sorter::default();
         for limit in [0, 1, 3, row.len() / 2, row.len()] {
             let mut places = vec![-1; limit.min(row.len())];
-            sorter.places(row, descending, &mut places);
+            Sorter::default().sort::<T, Places<T::Placed>>(row, descending, &mut places);
             let places: Vec<usize> = places.into_iter().map(|p| p as usize).collect();
             assert_eq!(places, want[..limit.min(row.len())], "{descending} {limit}");
             let mut sorted = row[..places.len()].to_vec();
-            sorter.values(row, descending, &mut sorted);
+            Sorter::default().sort::<T, Values>(row, descending, &mut sorted);
             for (value, &place) in sorted.iter().zip(&places) {
                 assert!(value == &row[place] || is_nan(value) && is_nan(&row[place]), "{descending} {limit}");
             }
         }
+        for workers in [1, 2, 3, 5] {
+            let places: Vec<usize> = together::<T, Places<T::Placed>>(row, descending, workers)
+                .into_iter()
+                .map(|p| p as usize)
+                .collect();
+            assert_eq!(places, want, "{descending} by {workers}");
+            let sorted = together::<T, Values>(row, descending, workers);
+            for (value, &place) in sorted.iter().zip(&places) {
+                assert!(
+                    value == &row[place] || is_nan(value) && is_nan(&row[place]),
+                    "{descending} by {workers}"
+                );
+            }
+        }
     }
+}
+
+fn together<T: SortKey + Sync, S: Scheme<T>>(row: &[T], descending: bool, workers: usize) -> Vec<S::Out>
+where
+    S::Out: Send + Copy,
+{
+    let mut memory = crate::scratch::Scratch::new();
+    let memory = SyncPtr::new(memory.reserve(Together::<S::Item>::bytes(row.len(), workers)));
+    let parts = parking_lot::Mutex::new(Vec::new());
+    Team::new(workers).run(&|worker| {
+        // SAFETY: the memory is large enough, and every worker does the same.
+        let mut together = unsafe { Together::<S::Item>::new(worker, memory, row.len()) };
+        let share = together.share();
+        let sorted = together.sort(S::BITS, |items| {
+            for (item, place) in items.iter_mut().zip(share.clone()) {
+                *item = S::item(row[place], place, descending);
+            }
+        });
+        let part: Vec<S::Out> = sorted.iter().map(|&item| S::finish(item, descending)).collect();
+        parts.lock().push((share.start, part));
+    });
+    let mut parts = parts.into_inner();
+    parts.sort_by_key(|(start, part)| (*start, part.len()));
+    parts.into_iter().flat_map(|(_, part)| part).collect()
 }
 
 #[test]

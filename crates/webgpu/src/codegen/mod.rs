@@ -85,6 +85,8 @@ pub(crate) struct Target {
     pub max_groups: u32,
     /// The least and the most invocations of a subgroup, where shaders may use subgroups.
     pub subgroups: Option<(usize, usize)>,
+    /// Subgroups have 32 invocations and multiply f32 matrices of 8×8 together.
+    pub cooperative: bool,
     /// The adapter is a CPU: memory accesses cost much more than registers, workgroup memory is no faster than other memory.
     pub cpu: bool,
 }
@@ -122,6 +124,8 @@ pub(crate) struct Code<'a> {
     params: Vec<u16>,
     /// The entry point is to say where an invocation is in its subgroup.
     places: bool,
+    /// Language extensions that the text uses.
+    extensions: Vec<&'static str>,
 }
 
 /// Words of the uniform block that every kernel has: grid width, workgroups, the step's number.
@@ -143,6 +147,7 @@ impl<'a> Code<'a> {
             uniform: vec![0; HEADER],
             params: Vec::new(),
             places: false,
+            extensions: Vec::new(),
         };
         code.uniform[2] = number as u32 + 1;
         if step.can_fault() {
@@ -171,6 +176,11 @@ impl<'a> Code<'a> {
     /// Adds `const NAME = VALUEu;`: something that variants of a kernel differ in.
     pub fn constant(&mut self, name: &str, value: usize) {
         let _ = writeln!(self.text, "const {name} = {value}u;");
+    }
+
+    /// Says that the text uses an extension of the language.
+    pub fn enable(&mut self, extension: &'static str) {
+        self.extensions.push(extension);
     }
 
     /// Makes `group_sum`, `group_max` and, for values of type `T`, `reduce_group` by subgroups, where workgroups of `wg`
@@ -384,8 +394,10 @@ impl<'a> Code<'a> {
         let width = groups.min(self.target.max_groups as usize).max(1);
         self.uniform[0] = width as u32;
         self.uniform[1] = groups as u32;
-        let mut source = format!(
-            "@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;\n",
+        let mut source: String = self.extensions.iter().map(|e| format!("enable {e};\n")).collect();
+        let _ = writeln!(
+            source,
+            "@group(0) @binding(0) var<uniform> p: array<vec4<u32>, {}>;",
             self.uniform.len().div_ceil(4)
         );
         if !self.params.is_empty() {

@@ -1,4 +1,4 @@
-//! Matrix products: tiles for large ones, split dots for few rows or columns, an invocation per element for the rest.
+//! Matrix products: tiles for large ones (of cooperative matrices where the adapter has them), split dots for few rows or columns, an invocation per element for the rest.
 
 use super::{WG, broadcast};
 use crate::codegen::types::{literal, name};
@@ -37,6 +37,10 @@ impl Problem {
         self.args(&mut code);
         if t == ScalarType::F32 && self.m >= 16 && self.n >= 16 && self.k >= 8 {
             let tiles = self.batch * self.m.div_ceil(64) * self.n.div_ceil(64);
+            if code.target.cooperative {
+                code.enable("wgpu_cooperative_matrix");
+                return code.dispatch("matmul_cooperative", tiles);
+            }
             return code.dispatch("matmul_tiles", tiles);
         }
         code.constant("WG", WG);
