@@ -39,6 +39,6 @@ fn main() {
     }
     times.sort_by(f64::total_cmp);
     let rate = |t: f64| 2e-9 * (m * n * k) as f64 / t;
-    let peak = wootz_cpu::measure_fma_gflops(wootz_cpu::team::Team::global().size());
+    let peak = wootz_cpu::measure_fma_gflops();
     println!("{m}x{n}x{k}: best {:.1} median {:.1} of {peak:.1} GFLOP/s", rate(times[0]), rate(times[10]));
 }

@@ -2,13 +2,17 @@
 
 use crate::isa::{Lanes, Real};
 use crate::isa_fn;
+use crate::team::Team;
 use std::hint::black_box;
-use std::time::Instant;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Independent chains of multiply-adds: enough to hide their latency, few enough to stay in registers.
 const CHAINS: usize = 12;
-const ROUNDS: usize = 2_000_000;
-const TRIES: usize = 8;
+/// Rounds of a try: a millisecond or less, so that some try meets no interruption.
+const ROUNDS: usize = 300_000;
+/// How long to go on trying.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 isa_fn! {
     /// Runs the chains for a number of rounds; returns how many numbers each chain holds.
@@ -29,19 +33,21 @@ isa_fn! {
     }
 }
 
-/// Floating-point operations per nanosecond of `threads` threads, the best of several tries.
-pub fn measure_fma_gflops(threads: usize) -> f64 {
+/// Floating-point operations per nanosecond of all workers of the global team, the best of many tries.
+pub fn measure_fma_gflops() -> f64 {
+    let team = Team::global();
     let lanes = chains(0, 0.5);
-    let flops = (threads * ROUNDS * CHAINS * lanes * 2) as f64;
+    let flops = (ROUNDS * CHAINS * lanes * 2) as f64;
     let mut best = 0.0f64;
-    for _ in 0..TRIES {
+    let begin = Instant::now();
+    while begin.elapsed() < PATIENCE {
+        let workers = AtomicUsize::new(0);
         let begin = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| chains(ROUNDS, black_box(0.5)));
-            }
+        team.run(&|_| {
+            workers.fetch_add(1, Ordering::Relaxed);
+            chains(ROUNDS, black_box(0.5));
         });
-        best = best.max(flops / begin.elapsed().as_secs_f64() / 1e9);
+        best = best.max(flops * workers.into_inner() as f64 / begin.elapsed().as_secs_f64() / 1e9);
     }
     best
 }

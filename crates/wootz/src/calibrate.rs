@@ -187,7 +187,7 @@ impl Limits {
         let info = device.info();
         if info.kind == DeviceKind::Cpu {
             let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-            let flops_per_s = wootz_cpu::measure_fma_gflops(threads) * 1e9;
+            let flops_per_s = wootz_cpu::measure_fma_gflops() * 1e9;
             return Ok(Limits { bytes_per_s: host_copy(threads), flops_per_s });
         }
         // A device imitated in software takes minutes for what a GPU does at once.

@@ -202,11 +202,9 @@ fn a_kernel_for_another_device_is_refused_by_name() -> Result<()> {
 fn long_rows_are_sorted_by_all_workers() -> Result<()> {
     let n = 150_001;
     let values: Vec<f32> = (0..n)
-        .map(
-            |i: u32| {
-                if i % 1009 == 0 { f32::NAN } else { (i.wrapping_mul(2_654_435_761) >> 12) as f32 - 5e5 }
-            },
-        )
+        .map(|i: u32| {
+            if i.is_multiple_of(1009) { f32::NAN } else { (i.wrapping_mul(2_654_435_761) >> 12) as f32 - 5e5 }
+        })
         .collect();
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&i, &j| {
