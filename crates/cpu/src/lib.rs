@@ -20,6 +20,7 @@ pub mod isa;
 pub mod math;
 mod memory;
 mod peak;
+mod profile;
 pub mod quant;
 pub mod reduce;
 pub mod rows;
@@ -30,3 +31,4 @@ pub mod team;
 
 pub use backend::CpuBackend;
 pub use peak::measure_fma_gflops;
+pub use profile::{KernelTime, profile};

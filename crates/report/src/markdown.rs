@@ -1,7 +1,7 @@
 //! `docs/performance.md` and the table in the README, from a committed run.
 
 use crate::page::mean_ratio;
-use crate::run::{Case, Outcome, Run};
+use crate::run::{Case, Outcome, Run, Share};
 use crate::text::{bytes, percent, rate, seconds, times};
 use std::fmt::Write;
 
@@ -19,6 +19,7 @@ pub fn performance_page(run: &Run) -> String {
         if !cases.is_empty() {
             let _ = write!(text, "## {}\n\n", title(suite));
             table(&mut text, run, &cases);
+            profiles(&mut text, &cases);
         }
     }
     text.push_str(include_str!("reading.md"));
@@ -123,6 +124,35 @@ fn row(text: &mut String, case: &Case, device: &str, peers: &[&str]) {
         let _ = write!(text, " {time} | {ratio} |");
     }
     text.push('\n');
+}
+
+/// Shares below this are told together.
+const SMALL: f64 = 0.01;
+
+/// Where the time of the cases goes, of those that were looked at so.
+fn profiles(text: &mut String, cases: &[&Case]) {
+    let mut rows = String::new();
+    for case in cases {
+        for (device, outcome) in &case.results {
+            let Outcome::Measured(measured) = outcome else { continue };
+            if measured.profile.is_empty() {
+                continue;
+            }
+            let (large, small): (Vec<&Share>, Vec<&Share>) =
+                measured.profile.iter().partition(|s| s.share >= SMALL);
+            let mut parts: Vec<String> =
+                large.iter().map(|s| format!("{} {}", s.kernel, percent(s.share))).collect();
+            parts.push(format!("others {}", percent(small.iter().map(|s| s.share).sum())));
+            let _ = writeln!(rows, "| {} | {device} | {} |", case.name, parts.join(", "));
+        }
+    }
+    if !rows.is_empty() {
+        let _ = write!(
+            text,
+            "Where the time goes, by kernels, in an execution whose steps wait for each other; *between steps* is planning, \
+             submitting and sampling:\n\n| case | device | shares |\n|---|---|---|\n{rows}\n"
+        );
+    }
 }
 
 /// The README's table: a few telling cases of the first device, beside every peer.

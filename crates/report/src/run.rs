@@ -149,6 +149,18 @@ pub struct Measured {
     /// Device memory, in the memory suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
+    /// What kernels take of the time, the most first, in the llm suite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profile: Vec<Share>,
+}
+
+/// One kernel's share of a case's time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// The kernel, and the format of weights where there is one.
+    pub kernel: String,
+    /// From 0 to 1.
+    pub share: f64,
 }
 
 /// The device memory of a case.

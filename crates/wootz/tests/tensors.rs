@@ -232,3 +232,18 @@ fn long_rows_are_sorted_by_all_workers() -> Result<()> {
     assert!(best.windows(2).all(|w| w[0].is_nan() || w[0] >= w[1]));
     Ok(())
 }
+
+#[test]
+fn a_profile_says_which_kernels_took_the_time() -> Result<()> {
+    let cpu = Device::from_name("cpu")?;
+    let x = Tensor::from_slice_on(&[1.0f32; 64 * 64], &cpu)?.reshape([64, 64])?;
+    let product = x.matmul(&x)?.softmax(-1)?;
+    let (result, kernels) = wootz::profile_cpu(|| product.eval().map(|_| ()));
+    result?;
+    for name in ["matmul", "softmax"] {
+        let kernel = kernels.iter().find(|k| k.kernel == name).expect(name);
+        assert!(kernel.steps > 0 && kernel.seconds > 0.0, "{kernel:?}");
+    }
+    assert!(kernels.is_sorted_by(|a, b| a.seconds >= b.seconds));
+    Ok(())
+}

@@ -1,6 +1,6 @@
 //! The runner: every contender takes turns on every case.
 
-use super::cases::{Case, Fallible, Ready};
+use super::cases::{Case, Fallible, Ready, Suite};
 use super::peer::{Data, Peer};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wootz::{Calibration, Device, DeviceKind};
 use wootz_report as report;
-use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Skipped, Times};
+use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Share, Skipped, Times};
 
 /// What a turn should last at least, so that neither the clock nor one interruption matters.
 const TURN: f64 = 10e-3;
@@ -41,6 +41,8 @@ struct Entry<'a> {
     who: Who<'a>,
     repeats: usize,
     seconds: Vec<f64>,
+    /// Seconds that its turns took, all in all: a slow contender has few turns, and takes none from others.
+    spent: f64,
     failure: Option<String>,
 }
 
@@ -114,28 +116,21 @@ impl Runner {
         let mut results = BTreeMap::new();
         let Runner { devices, peers, seconds, turns, hasty } = self;
         let mut entries = entries(devices, peers, (case, data), &mut results);
-        let begin = Instant::now();
-        // What contenders took that are not asked again is nobody else's loss.
-        let mut written_off = 0.0;
         let mut random = fastrand::Rng::with_seed(1);
         for turn in 0..MOST_TURNS {
-            let going_on = entries.iter().filter(|e| !e.is_over()).count();
-            let spent = (begin.elapsed().as_secs_f64() - written_off) / (*seconds * going_on as f64);
-            let settled = || *hasty || spent >= PATIENCE || entries.iter().all(Entry::is_settled);
-            if turn >= *turns && spent >= 1.0 && settled() {
+            let settled = *hasty || entries.iter().all(Entry::is_settled);
+            let allowance = if settled { *seconds } else { PATIENCE * *seconds };
+            let has_turn = |e: &Entry| !e.is_over() && (turn < *turns || e.spent < allowance);
+            if !entries.iter().any(has_turn) {
                 break;
             }
             // Cores that one contender leaves idle, or busy, serve the next one differently.
             random.shuffle(&mut entries);
-            for entry in &mut entries {
+            for entry in entries.iter_mut().filter(|e| has_turn(e)) {
                 if stop.load(Ordering::Relaxed) {
                     return None;
                 }
-                let asked = Instant::now();
                 entry.turn();
-                if entry.is_over() {
-                    written_off += asked.elapsed().as_secs_f64();
-                }
             }
         }
         let mut report = report::Case {
@@ -147,16 +142,17 @@ impl Runner {
             tokens: case.work.tokens,
             results: BTreeMap::new(),
         };
-        for entry in entries {
+        for mut entry in entries {
             let device = devices.iter().find(|d| d.name() == entry.name);
             let memory = device.and_then(|d| memory(case, d, &entry.who));
+            let profile = device.map(|d| profile(case, d, &mut entry.who)).unwrap_or_default();
             let limits = contenders.iter().find(|c| c.name == entry.name).and_then(|c| c.limits);
             let outcome = match (entry.failure, Times::of(&entry.seconds)) {
                 (Some(reason), _) => Outcome::Failed(reason),
                 (None, None) => continue,
                 (None, Some(times)) => {
                     let of_limit = limits.and_then(|l| report.of_limit(&l, times.best_s));
-                    Outcome::Measured(Measured { times, of_limit, memory })
+                    Outcome::Measured(Measured { times, of_limit, memory, profile })
                 }
             };
             results.insert(entry.name, outcome);
@@ -206,7 +202,7 @@ fn entries<'a>(
 
 impl Entry<'_> {
     fn new<'a>(name: &str, who: Who<'a>) -> Entry<'a> {
-        Entry { name: name.into(), who, repeats: 0, seconds: Vec::new(), failure: None }
+        Entry { name: name.into(), who, repeats: 0, seconds: Vec::new(), spent: 0.0, failure: None }
     }
 
     /// Whether the best turns agree, or there will be no more.
@@ -223,9 +219,12 @@ impl Entry<'_> {
 
     /// One turn: executions that nobody times (threads wake up, caches fill), then as many as make a turn.
     fn turn(&mut self) {
-        if self.is_over() {
-            return;
-        }
+        let begin = Instant::now();
+        self.take_turn();
+        self.spent += begin.elapsed().as_secs_f64();
+    }
+
+    fn take_turn(&mut self) {
         if self.repeats == 0 {
             // The first executions plan and touch memory; they only tell how often to repeat.
             match self.execute(1).and_then(|_| self.execute(1)) {
@@ -271,6 +270,25 @@ fn memory(case: &Case, device: &Device, who: &Who<'_>) -> Option<Memory> {
     (fresh.run)().ok()?;
     let peak_bytes = device.memory().peak as u64 - before + inputs;
     Some(Memory { peak_bytes, least_bytes })
+}
+
+/// Where the time of one more execution goes, for language models on the CPU; empty for others.
+fn profile(case: &Case, device: &Device, who: &mut Who<'_>) -> Vec<Share> {
+    let (Suite::Llm, DeviceKind::Cpu, Who::Device(ready)) = (case.suite, device.info().kind, who) else {
+        return vec![];
+    };
+    let begin = Instant::now();
+    let (outcome, kernels) = wootz::profile_cpu(|| (ready.run)());
+    let all = begin.elapsed().as_secs_f64();
+    if outcome.is_err() {
+        return vec![];
+    }
+    let rest = all - kernels.iter().map(|k| k.seconds).sum::<f64>();
+    let mut shares: Vec<Share> =
+        kernels.into_iter().map(|k| Share { kernel: k.kernel, share: k.seconds / all }).collect();
+    shares.push(Share { kernel: "between steps".into(), share: rest.max(0.0) / all });
+    shares.sort_by(|a, b| b.share.total_cmp(&a.share));
+    shares
 }
 
 /// A device with its limits, measured now.

@@ -23,10 +23,12 @@ mod sort;
 mod wkv7;
 
 use crate::backend::CpuBackend;
+use crate::profile;
 use crate::team::{SyncPtr, Team, Worker};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 use tape::{Binding, Tape};
 use wootz_backend::{Buffer, Executable, Run};
 use wootz_ir::{Error, Fault, Result};
@@ -119,7 +121,8 @@ impl CpuExecutable {
         let binding = Binding { pointers: &pointers, params: run.params };
         let shared = SyncPtr::new(base.wrapping_add(plan.scratch.next_multiple_of(64)));
         let fault = AtomicU64::new(0);
-        let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault);
+        let watched = profile::is_watched();
+        let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault, watched);
         if self.parallel {
             Team::global().run(&walk)
         } else {
@@ -131,13 +134,21 @@ impl CpuExecutable {
         }
     }
 
-    fn walk(&self, run: &Binding<'_>, worker: &Worker<'_>, shared: SyncPtr<u8>, fault: &AtomicU64) {
+    fn walk(
+        &self,
+        run: &Binding<'_>,
+        worker: &Worker<'_>,
+        shared: SyncPtr<u8>,
+        fault: &AtomicU64,
+        watched: bool,
+    ) {
         with_workspace(|workspace| {
             for (i, (step, compiled)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
                 if compiled.barrier {
                     worker.barrier();
                 }
                 workspace.reset();
+                let begin = watched.then(Instant::now);
                 let task = Task {
                     step,
                     inputs: &compiled.inputs,
@@ -149,6 +160,12 @@ impl CpuExecutable {
                     shared,
                 };
                 task.execute(workspace);
+                if let Some(begin) = begin {
+                    worker.barrier();
+                    if worker.index() == 0 {
+                        profile::note(step, begin);
+                    }
+                }
                 if let Some(found) = loops::take_fault() {
                     let code = (i as u64 + 1) << 32 | found as u64;
                     let _ = fault.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
