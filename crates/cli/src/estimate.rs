@@ -7,7 +7,6 @@ use serde_json::json;
 use std::process::ExitCode;
 use wootz_llm::config::Config;
 use wootz_llm::estimate::{CacheFormat, Estimate, Load};
-use wootz_llm::hub;
 
 /// Estimate the memory that a model takes at a context length
 #[derive(clap::Args)]
@@ -26,7 +25,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let gguf = hub::open(models::find(&args.model)?)?;
+    let gguf = models::open(&models::find(&args.model)?)?;
     let config = Config::from_gguf(&gguf)?;
     let context = args.context.unwrap_or(config.context);
     let mut table = Table::default();

@@ -7,7 +7,6 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use wootz_gguf::{Gguf, Value};
-use wootz_llm::hub;
 
 /// Show the metadata and tensors of a model file
 #[derive(clap::Args)]
@@ -24,7 +23,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let path = models::find(&args.model)?;
-    let gguf = hub::open(&path)?;
+    let gguf = models::open(&path)?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&to_json(&gguf))?);
         return Ok(ExitCode::SUCCESS);

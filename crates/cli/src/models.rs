@@ -2,13 +2,14 @@
 
 use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wootz::Device;
+use wootz_gguf::Gguf;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::pull::hub::{Hub, Reference};
 use wootz_llm::pull::{self, Pip, Progress};
-use wootz_llm::{Model, Session, SessionOptions};
+use wootz_llm::{Model, Session, SessionOptions, hub};
 
 /// Whatever goes wrong, to be told to the user.
 pub type Failure = Box<dyn std::error::Error>;
@@ -63,6 +64,11 @@ pub fn find(model: &str) -> Result<PathBuf, Failure> {
         true => error,
         false => format!("no file '{model}', and {error}").into(),
     })
+}
+
+/// What is in a model's file or folder.
+pub fn open(path: &Path) -> Result<Gguf, Failure> {
+    hub::open(path).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
 /// Pulls a known model or a place in a hub, with a progress bar.

@@ -4,7 +4,6 @@ use crate::models;
 use crate::output::{self, Outcome, bytes};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use wootz_llm::hub;
 use wootz_llm::quantize::{MIXES, Mix, quantize_file};
 
 /// Rewrite a model file in another format
@@ -32,7 +31,7 @@ pub fn run(args: &Args) -> Outcome {
     if same {
         return Err("input and output are the same file".into());
     }
-    let gguf = hub::open(&input)?;
+    let gguf = models::open(&input)?;
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
     let bar = output::progress(gguf.tensors().len(), "tensors");
     let result =

@@ -85,9 +85,13 @@ impl Gpu {
             required_features: features,
             required_limits: limits.clone(),
             memory_hints: wgpu::MemoryHints::Performance,
-            // SAFETY: this asks to accept that parts marked as experimental may have bugs. We use one of them, cooperative
-            // matrices, in one kernel of ours, which never leaves its memory.
-            experimental_features: unsafe { wgpu::ExperimentalFeatures::enabled() },
+            experimental_features: if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
+                // SAFETY: this accepts that what is marked as experimental may have bugs. One kernel of ours uses it, and
+                // never leaves its memory.
+                unsafe { wgpu::ExperimentalFeatures::enabled() }
+            } else {
+                wgpu::ExperimentalFeatures::disabled()
+            },
             ..Default::default()
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
