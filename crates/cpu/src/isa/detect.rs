@@ -36,10 +36,12 @@ pub fn available() -> Vec<Level> {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::is_x86_feature_detected as has;
-        if has!("avx2") && has!("fma") && has!("f16c") && has!("bmi1") && has!("bmi2") && has!("lzcnt") {
+        // What the kernels of a level are compiled for: see `isa_fn`.
+        let avx2 = has!("avx2") && has!("fma") && has!("f16c");
+        if avx2 && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") {
             levels.push(Level::Avx2);
-            if has!("avx512f") && has!("avx512bw") && has!("avx512cd") && has!("avx512dq") && has!("avx512vl")
-            {
+            let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512cd");
+            if avx512 && has!("avx512dq") && has!("avx512vl") {
                 levels.push(Level::Avx512);
             }
         }

@@ -12,11 +12,11 @@
 //! Functions are single-threaded over a range of weight rows; who calls them splits the rows.
 
 mod acts;
-#[cfg(target_arch = "x86_64")]
-mod avx2;
 mod portable;
 #[cfg(test)]
 mod tests;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod vector;
 
 use std::ops::Range;
 
@@ -133,17 +133,25 @@ pub unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<us
     assert!(rows.start <= rows.end && rows.end <= weights.rows, "weight rows {rows:?} of {}", weights.rows);
     assert_eq!(weights.cols, acts.layout().cols(), "columns of weights and activations");
     // SAFETY: ranges were just checked; the output is the caller's promise.
-    unsafe { kernel_for(isa::level())(weights, acts, rows, out) }
+    unsafe { best_kernel(isa::level())(weights, acts, rows, out) }
 }
 
 type Kernel = unsafe fn(&Weights<'_>, &Acts<'_>, Range<usize>, Output);
 
-fn kernel_for(level: Level) -> Kernel {
-    match level {
-        #[cfg(target_arch = "x86_64")]
-        Level::Avx2 | Level::Avx512 => avx2::matmul_rows,
-        _ => portable::matmul_rows,
-    }
+/// The kernels that this processor can run at a level, with their names, the best first.
+fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    let vector = vector::kernels(level);
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let vector = {
+        let _ = level;
+        std::iter::empty()
+    };
+    vector.chain([("portable", portable::matmul_rows as Kernel)])
+}
+
+fn best_kernel(level: Level) -> Kernel {
+    kernels(level).next().map_or(portable::matmul_rows, |(_, kernel)| kernel)
 }
 
 /// The whole product on this thread: `out` has one row of `weights.rows()` values per activation row.

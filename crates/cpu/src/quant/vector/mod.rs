@@ -1,0 +1,131 @@
+//! Products by vector instructions, compiled for every instruction set.
+//!
+//! A format says only how 32 of its codes become bytes of a register and where its scales are ([`Format`]); [`dot`]
+//! (few activations) and [`panel`] + [`tile`] (many) are written once for all of them; and all of it is generic over
+//! what an instruction set does ([`Simd`](simd::Simd)).
+
+mod dot;
+mod format;
+mod nibbles;
+mod panel;
+mod simd;
+mod superblocks;
+mod tile;
+
+use std::ops::Range;
+
+use wootz_blocks::BlockFormat;
+
+use self::{format::Format, nibbles::*, superblocks::*};
+use super::{ActRow, Acts, Kernel, Output, Weights};
+use crate::isa::Level;
+
+/// From this many activation rows on, unpacking weights into tiles is cheaper than decoding them per row.
+const TILE_FROM: usize = 4;
+
+/// The kernels that this processor can run at a level, with their names, the best first.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
+    use std::arch::is_x86_feature_detected as has;
+    let all: [(bool, &str, Kernel); 3] = [
+        (level == Level::Avx512 && has!("avx512vnni"), "avx512-vnni", avx512_vnni::matmul_rows),
+        (level >= Level::Avx2 && has!("avxvnni"), "avx-vnni", avx_vnni::matmul_rows),
+        (level >= Level::Avx2, "avx2", avx2::matmul_rows),
+    ];
+    all.into_iter().filter_map(|(there, name, kernel)| there.then_some((name, kernel)))
+}
+
+/// The kernels that this processor can run at a level, with their names, the best first.
+#[cfg(target_arch = "aarch64")]
+pub(super) fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
+    use std::arch::is_aarch64_feature_detected as has;
+    let all: [(bool, &str, Kernel); 2] = [
+        (level == Level::Neon && has!("dotprod"), "neon-dotprod", neon_dotprod::matmul_rows),
+        (level == Level::Neon, "neon", neon::matmul_rows),
+    ];
+    all.into_iter().filter_map(|(there, name, kernel)| there.then_some((name, kernel)))
+}
+
+/// The two products of every format for one instruction set, in a module of that name.
+macro_rules! compile {
+    ($($(#[$meta:meta])* $name:ident: $set:ty, $features:literal;)*) => {$(
+        $(#[$meta])*
+        mod $name {
+            use super::*;
+
+            /// See [`crate::quant::matmul_rows`].
+            ///
+            /// # Safety
+            /// As there; `rows` must lie within the weights, the columns agree, and the processor must have the set.
+            pub(super) unsafe fn matmul_rows(
+                weights: &Weights<'_>,
+                acts: &Acts<'_>,
+                rows: Range<usize>,
+                out: Output,
+            ) {
+                let run = match weights.format {
+                    BlockFormat::Q4_0 => run::<Q4_0>,
+                    BlockFormat::Q4_1 => run::<Q4_1>,
+                    BlockFormat::Q5_0 => run::<Q5_0>,
+                    BlockFormat::Q5_1 => run::<Q5_1>,
+                    BlockFormat::Q8_0 => run::<Q8_0>,
+                    BlockFormat::Q2_K => run::<Q2K>,
+                    BlockFormat::Q3_K => run::<Q3K>,
+                    BlockFormat::Q4_K => run::<Q4K>,
+                    BlockFormat::Q5_K => run::<Q5K>,
+                    BlockFormat::Q6_K => run::<Q6K>,
+                    BlockFormat::IQ4_NL => run::<Iq4Nl>,
+                    BlockFormat::IQ4_XS => run::<Iq4Xs>,
+                    BlockFormat::MXFP4 => run::<Mxfp4>,
+                    BlockFormat::Q8_K | BlockFormat::F32 | BlockFormat::F16 | BlockFormat::BF16 => {
+                        unreachable!("Weights::new refuses {}", weights.format)
+                    }
+                };
+                // SAFETY: the caller's promises.
+                unsafe { run(weights, acts, rows, out) }
+            }
+
+            /// The product with one kernel or the other.
+            unsafe fn run<F: Format>(
+                weights: &Weights<'_>,
+                acts: &Acts<'_>,
+                rows: Range<usize>,
+                out: Output,
+            ) {
+                // SAFETY: the caller's promises.
+                unsafe {
+                    if acts.rows() < TILE_FROM {
+                        few::<F>(weights, acts, rows, out);
+                    } else {
+                        many::<F>(weights, acts, rows, out);
+                    }
+                }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn few<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
+                // SAFETY: this function has the features; the rest is the caller's promise.
+                unsafe { dot::rows::<$set, F>(w, acts, rows, out) }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn many<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
+                // SAFETY: as above.
+                unsafe { tile::rows::<$set, F>(w, acts, rows, out) }
+            }
+        }
+    )*};
+}
+
+#[cfg(target_arch = "x86_64")]
+compile! {
+    avx2: simd::ymm::Ymm<simd::ymm::Pairs>, "avx2,fma,f16c";
+    avx_vnni: simd::ymm::Ymm<simd::ymm::AvxVnni>, "avxvnni,avx2,fma,f16c";
+    avx512_vnni: simd::ymm::Ymm<simd::ymm::Avx512Vnni>, "avx512vnni,avx512vl,avx512bw,avx512dq,avx512cd,avx512f,avx2,fma,f16c";
+}
+
+#[cfg(target_arch = "aarch64")]
+compile! {
+    neon: simd::neon::Neon<simd::neon::Pairs>, "neon";
+    neon_dotprod: simd::neon::Neon<simd::neon::Dotprod>, "neon,dotprod";
+}

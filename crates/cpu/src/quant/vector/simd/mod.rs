@@ -1,0 +1,100 @@
+//! What the kernels ask of an instruction set: 32 bytes, 8 integers or 8 floats at a time.
+//!
+//! [`Simd`] is implemented by [`ymm`] (AVX2, with or without VNNI) and [`neon`] (with or without its dot product).
+
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod ymm;
+
+/// An instruction set.
+///
+/// # Safety
+/// Every method may only be called where the processor has the set, and inlines into a function that is compiled for it.
+/// Pointers must be valid for as many values as the method says, and need no alignment unless it says so.
+pub(super) trait Simd: Copy {
+    /// 32 bytes: the codes of a group, or as many activations.
+    type Bytes: Copy;
+    /// 8 integers of 32 bits; or 16 of 16 bits, where a method says "pairs".
+    type Ints: Copy;
+    /// 8 floats.
+    type Floats: Copy;
+
+    /// Whether four products are summed by one instruction. Where not, [`tile`](super::tile) adds up pairs first.
+    const FUSED: bool;
+
+    /// 32 bytes.
+    unsafe fn load_bytes(at: *const u8) -> Self::Bytes;
+    /// 32 bytes at an address that is a multiple of 32.
+    unsafe fn load_aligned(at: *const u8) -> Self::Bytes;
+    /// One byte, 32 times.
+    unsafe fn splat_byte(byte: u8) -> Self::Bytes;
+    /// 4 bytes, 8 times.
+    unsafe fn splat_four(at: *const i8) -> Self::Bytes;
+    /// The nibbles of 16 bytes, low ones first.
+    unsafe fn nibbles(at: *const u8) -> Self::Bytes;
+    /// The bits of 4 bytes as 32 bytes of 0 or 16.
+    unsafe fn bits_as_16(at: *const u8) -> Self::Bytes;
+    /// Each byte of `index` (0–15) replaced by its entry of the table.
+    unsafe fn look_up(table: &[i8; 16], index: Self::Bytes) -> Self::Bytes;
+    /// Bitwise and.
+    unsafe fn and(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// Bitwise or.
+    unsafe fn or(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// Byte by byte.
+    unsafe fn add_bytes(a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
+    /// Bytes shifted up by `N` (1–7). Bits of a neighbour may come in from below: mask them.
+    unsafe fn up<const N: i32>(a: Self::Bytes) -> Self::Bytes;
+    /// Bytes shifted down by `N` (1–7). Bits of a neighbour may come in from above: mask them.
+    unsafe fn down<const N: i32>(a: Self::Bytes) -> Self::Bytes;
+
+    /// All zero.
+    unsafe fn no_ints() -> Self::Ints;
+    /// Sums of 2 neighbouring products, as pairs. Codes are below 128, or signed.
+    unsafe fn pairs(codes: Self::Bytes, acts: Self::Bytes, signed: bool) -> Self::Ints;
+    /// Pair by pair.
+    unsafe fn add_pairs(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Adds neighbouring pairs.
+    unsafe fn widen(pairs: Self::Ints) -> Self::Ints;
+    /// Integer by integer.
+    unsafe fn add_ints(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Adds sums of 4 neighbouring products. Codes are below 128, or signed.
+    unsafe fn dot(sum: Self::Ints, codes: Self::Bytes, acts: Self::Bytes, signed: bool) -> Self::Ints;
+
+    /// All zero.
+    unsafe fn no_floats() -> Self::Floats;
+    /// 8 floats.
+    unsafe fn load(at: *const f32) -> Self::Floats;
+    /// To memory.
+    unsafe fn store(a: Self::Floats, to: *mut f32);
+    /// One float, 8 times.
+    unsafe fn splat(at: *const f32) -> Self::Floats;
+    /// The first of two floats 4 times, then the other. `at` is aligned to 8 bytes.
+    unsafe fn splat_two(at: *const f32) -> Self::Floats;
+    /// Each of 8 floats twice.
+    unsafe fn twice(a: Self::Floats) -> [Self::Floats; 2];
+    /// The first `n` floats, and zeros.
+    unsafe fn first(a: Self::Floats, n: usize) -> Self::Floats;
+    /// `a + b`.
+    unsafe fn add(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a * b`.
+    unsafe fn mul(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a * b + c`, rounded once.
+    unsafe fn mul_add(a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
+    /// The sum of all 8.
+    unsafe fn sum(a: Self::Floats) -> f32;
+    /// From integers.
+    unsafe fn from_ints(a: Self::Ints) -> Self::Floats;
+    /// From 8 signed bytes, the first in the lowest bits.
+    unsafe fn from_bytes(bytes: u64) -> Self::Floats;
+    /// A half-precision number, 8 times.
+    unsafe fn splat_half(at: *const u8) -> Self::Floats;
+    /// From 8 half-precision numbers, the first in the lowest bits.
+    unsafe fn from_halves(halves: [u64; 2]) -> Self::Floats;
+    /// From 8 pairs of half-precision numbers: the first of each, and the second of each.
+    unsafe fn from_half_pairs(pairs: [u64; 4]) -> [Self::Floats; 2];
+    /// 32-bit words of 8 vectors, transposed: word `i` of all, for every `i`. `to` is aligned to 32 bytes.
+    unsafe fn store_transposed(words: &[Self::Floats; 8], to: *mut f32);
+    /// The same bits.
+    unsafe fn as_words(bytes: Self::Bytes) -> Self::Floats;
+}
