@@ -12,23 +12,21 @@ import numpy as np
 import wootz
 
 
-def best(function, rounds, repeats):
-    """The shortest time of one call, in seconds."""
-    shortest = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(repeats):
-            function()
-        shortest = min(shortest, (time.perf_counter() - start) / repeats)
-    return shortest
+def once(function, repeats):
+    """The time of one call, in seconds, over some calls."""
+    start = time.perf_counter()
+    for _ in range(repeats):
+        function()
+    return (time.perf_counter() - start) / repeats
 
 
-def side_by_side(ours, theirs, repeats, rounds=40):
-    """Both, in turns, so that both see the same machine."""
+def side_by_side(ours, theirs, repeats, seconds=2.0):
+    """The shortest times of both, in turns for as long as a busy machine may need to come to rest."""
     times = [float("inf"), float("inf")]
-    for _ in range(rounds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
         for i, function in enumerate((ours, theirs)):
-            times[i] = min(times[i], best(function, 1, repeats))
+            times[i] = min(times[i], once(function, repeats))
     return times
 
 
@@ -68,11 +66,11 @@ def cases():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--seconds", type=float, default=2.0, help="how long to take turns, for each case")
     options = parser.parse_args()
     results = []
     for name, ours, theirs, repeats in cases():
-        mine, other = side_by_side(ours, theirs, repeats, options.rounds)
+        mine, other = side_by_side(ours, theirs, repeats, options.seconds)
         results.append({"case": name, "wootz_us": mine * 1e6, "numpy_us": other * 1e6, "ratio": mine / other})
     if options.json:
         print(json.dumps(results, indent=2))

@@ -235,6 +235,9 @@ pub struct Row {
     define: for<'b> fn(&[Val<'b>]) -> Val<'b>,
 }
 
+/// Operands of an op at most.
+pub const MAX_ARITY: usize = 3;
+
 macro_rules! arity {
     (unary) => {
         1

@@ -75,8 +75,13 @@ impl Node {
 
     /// The value, where the node has one.
     pub fn value(&self) -> Option<Leaf> {
+        self.with_value(Leaf::clone)
+    }
+
+    /// Shows the value to `look`, where the node has one.
+    pub fn with_value<T>(&self, look: impl FnOnce(&Leaf) -> T) -> Option<T> {
         match &*self.state.lock() {
-            State::Ready(leaf) => Some(leaf.clone()),
+            State::Ready(leaf) => Some(look(leaf)),
             State::Constant(_) | State::Lazy(..) => None,
         }
     }

@@ -3,12 +3,13 @@
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// Strides, in elements; negative for reversed axes, zero for broadcast ones.
 pub type Strides = SmallVec<[isize; 4]>;
 
 /// Where element `i` of a tensor lies: at `offset + Σ i[k]·strides[k]`, in elements of its dtype.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq)]
 pub struct Layout {
     /// Extent of each axis.
     pub shape: Shape,
@@ -16,6 +17,25 @@ pub struct Layout {
     pub strides: Strides,
     /// Position of the first element.
     pub offset: usize,
+}
+
+// By hand, as for shapes.
+impl Clone for Layout {
+    fn clone(&self) -> Layout {
+        Layout {
+            shape: self.shape.clone(),
+            strides: SmallVec::from_slice(&self.strides),
+            offset: self.offset,
+        }
+    }
+}
+
+impl Hash for Layout {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.shape.hash(state);
+        self.strides.iter().for_each(|&stride| state.write_isize(stride));
+        state.write_usize(self.offset);
+    }
 }
 
 /// One axis of a slice: `len` elements from `start`, each `step` further (never zero).

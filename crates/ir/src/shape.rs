@@ -3,14 +3,29 @@
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
 /// The largest rank a tensor may have.
 pub const MAX_RANK: usize = 12;
 
 /// The extents of a tensor, outermost first.
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
+
+// By hand, because shapes are copied and hashed with every op: derived code goes through iterators of bytes.
+impl Clone for Shape {
+    fn clone(&self) -> Shape {
+        Shape(SmallVec::from_slice(&self.0))
+    }
+}
+
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.0.len());
+        self.0.iter().for_each(|&extent| state.write_usize(extent));
+    }
+}
 
 impl Shape {
     /// The shape of a zero-dimensional tensor.

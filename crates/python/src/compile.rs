@@ -1,12 +1,15 @@
 //! Functions of arrays, traced once per signature.
 
 use crate::array::PyArray;
-use crate::errors::{from_engine, raise};
+use crate::errors::{OrRaise, from_engine, raise};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use smallvec::SmallVec;
 use std::sync::Arc;
-use wootz::{Compiled, Error, Tensor};
+use wootz::{Call, Compiled, DeviceKind, Error, Tensor};
+
+type Tensors = SmallVec<[Tensor; 4]>;
 
 /// A Python function compiled for a device. The function takes arrays and returns a tuple of arrays.
 #[pyclass(name = "_Compiled", module = "wootz._native", frozen)]
@@ -36,18 +39,23 @@ impl PyCompiled {
     /// Calls the function; the results are evaluated.
     #[pyo3(signature = (*arrays))]
     fn __call__(&self, py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<Vec<PyArray>> {
-        let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
+        let tensors: Tensors = arrays.iter().map(|a| a.tensor()).collect();
         drop(arrays);
-        crate::run::evaluate(py, &tensors.iter().collect::<Vec<_>>())?;
-        let caught = py.detach(|| {
-            let call = || self.compiled.call(&tensors.iter().collect::<Vec<_>>());
-            std::panic::catch_unwind(std::panic::AssertUnwindSafe(call))
-        });
-        match caught {
-            Ok(Ok(results)) => Ok(results.into_iter().map(PyArray::new).collect()),
-            Ok(Err(error)) => Err(self.raised_here().unwrap_or_else(|| from_engine(error))),
-            Err(panic) => Err(crate::errors::from_panic(&*panic)),
+        self.call(py, tensors)
+    }
+
+    /// The same for a tuple of anything; `None` if not all of it are arrays on the function's device.
+    fn plain(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<Option<Vec<PyArray>>> {
+        let mut tensors = Tensors::new();
+        for argument in arguments.iter_borrowed() {
+            let Ok(array) = argument.cast_exact::<PyArray>() else { return Ok(None) };
+            let tensor = array.get().tensor();
+            if tensor.device() != self.compiled.device() {
+                return Ok(None);
+            }
+            tensors.push(tensor);
         }
+        self.call(py, tensors).map(Some)
     }
 
     /// The plan for arguments like these.
@@ -61,6 +69,31 @@ impl PyCompiled {
 }
 
 impl PyCompiled {
+    fn call(&self, py: Python<'_>, tensors: Tensors) -> PyResult<Vec<PyArray>> {
+        let references: SmallVec<[&Tensor; 4]> = tensors.iter().collect();
+        crate::run::evaluate(py, &references)?;
+        let bound = match self.compiled.find(&references).or_raise()? {
+            Some(call) => call,
+            None => self.bind(py, &references)?,
+        };
+        let on_host = bound.device().info().kind == DeviceKind::Cpu;
+        let results = crate::run::by_work(py, on_host.then_some(bound.work()), move || bound.run())?;
+        Ok(results.into_iter().map(PyArray::new).collect())
+    }
+
+    /// Traces the function.
+    fn bind(&self, py: Python<'_>, tensors: &[&Tensor]) -> PyResult<Call> {
+        let caught = py.detach(|| {
+            let bind = || self.compiled.bind(tensors);
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(bind))
+        });
+        match caught {
+            Ok(Ok(call)) => Ok(call),
+            Ok(Err(error)) => Err(self.raised_here().unwrap_or_else(|| from_engine(error))),
+            Err(panic) => Err(crate::errors::from_panic(&*panic)),
+        }
+    }
+
     /// What the function raised on this thread.
     fn raised_here(&self) -> Option<PyErr> {
         let mut raised = self.raised.lock();

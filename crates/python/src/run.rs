@@ -66,14 +66,24 @@ pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
         })?;
     }
     let on_host = evaluation.device().is_some_and(|device| device.info().kind == DeviceKind::Cpu);
-    match evaluation.work() {
-        Some(work) if on_host && work < TINY => match catch_unwind(AssertUnwindSafe(|| evaluation.run())) {
+    let work = evaluation.work().filter(|_| on_host);
+    by_work(py, work, move || evaluation.run())
+}
+
+/// Does work of a known amount on the CPU as befits it, or any other (`None`: long work, and devices whose speed and whose
+/// compiler's speed are unknown here) so that it can be interrupted.
+pub fn by_work<T: Send + 'static>(
+    py: Python<'_>,
+    work: Option<f64>,
+    f: impl FnOnce() -> wootz::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    match work {
+        Some(work) if work < TINY => match catch_unwind(AssertUnwindSafe(f)) {
             Ok(result) => result.or_raise(),
             Err(panic) => Err(from_panic(&*panic)),
         },
-        Some(work) if on_host && work < LONG => detached(py, || evaluation.run()),
-        // Long work, and devices whose speed and whose compiler's speed are unknown here.
-        _ => interruptible(py, move || evaluation.run())?.or_raise(),
+        Some(work) if work < LONG => detached(py, f),
+        _ => interruptible(py, f)?.or_raise(),
     }
 }
 

@@ -74,6 +74,17 @@ def test_exceptions_of_traced_functions_come_out_as_they_are():
         wootz.compile(lambda x, y: x)(wootz.ones(1), {1, 2})
 
 
+def test_calls_of_other_kinds_may_follow_each_other():
+    add = wootz.compile(lambda x, y: x + y)
+    x = wootz.asarray([1.0, 2.0])
+    for _ in range(2):
+        assert add(x, x).tolist() == [2.0, 4.0]
+        assert add(x, 3).tolist() == [4.0, 5.0]
+        assert add(x, np.ones(2, np.float32)).tolist() == [2.0, 3.0]
+        assert add(x[::-1], x).tolist() == [3.0, 3.0]
+        assert add(y=x, x=wootz.ones((3, 2))).shape == (3, 2)
+
+
 def test_values_that_are_no_arrays_pass_through_a_compiled_function():
     assert wootz.compile(lambda x, n: (x + n, n, None))(wootz.ones(1), 4)[1:] == (4, None)
 
@@ -161,17 +172,22 @@ def test_other_threads_run_while_an_evaluation_does():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
-def test_ctrl_c_interrupts_a_long_evaluation():
+@pytest.mark.parametrize("work", ["long_work(x).eval()", "wootz.compile(long_work)(x)"])
+def test_ctrl_c_interrupts_a_long_evaluation(work):
     program = """
 import os, signal, sys, threading, time, wootz
 x = wootz.random.normal((2000, 2000), seed=0).eval()
-y = x
-for _ in range(60):
-    y = (y @ x) * 0.01
+
+def long_work(x):
+    y = x
+    for _ in range(60):
+        y = (y @ x) * 0.01
+    return y
+
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 start = time.perf_counter()
 try:
-    y.eval()
+    WORK
     print("finished", time.perf_counter() - start)
 except KeyboardInterrupt:
     print("interrupted", time.perf_counter() - start)
@@ -179,6 +195,7 @@ except KeyboardInterrupt:
     sys.stdout.flush()
     os._exit(0)
 """
+    program = program.replace("WORK", work)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
     assert done.stdout.startswith("interrupted") and "[2.0, 2.0, 2.0]" in done.stdout, done.stdout + done.stderr
 

@@ -66,21 +66,30 @@ struct Ready {
 
 impl Ready {
     fn new(device: Device, executable: Arc<dyn Executable>) -> Ready {
-        let plan = executable.plan();
-        let work = plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + flops(step)).sum();
+        let work = work_of(executable.plan());
         Ready { device, executable, work }
     }
+}
+
+/// Bytes touched plus operations of products.
+pub(crate) fn work_of(plan: &Plan) -> f64 {
+    plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + flops(step)).sum()
 }
 
 impl Evaluation {
     /// Traces the tensors that have no value yet, which must be on one device; `None` if all have one. A plan that is in
     /// the cache is found here; nothing is planned yet.
     pub fn of<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Option<Evaluation>> {
-        let tensors: SmallVec<[&Tensor; 4]> = tensors.into_iter().filter(|t| !t.node.has_value()).collect();
-        let Some(first) = tensors.first() else { return Ok(None) };
-        check_devices(&tensors)?;
-        let nodes: SmallVec<[NodeRef; 4]> = tensors.iter().map(|t| t.node.clone()).collect();
-        let asked = first.device.clone();
+        let mut nodes: SmallVec<[NodeRef; 4]> = SmallVec::new();
+        let mut asked: Option<Device> = None;
+        for tensor in tensors.into_iter().filter(|t| !t.node.has_value()) {
+            match &asked {
+                None => asked = Some(tensor.device.clone()),
+                Some(device) => check_devices(device, tensor)?,
+            }
+            nodes.push(tensor.node.clone());
+        }
+        let Some(asked) = asked else { return Ok(None) };
         if let [node] = &nodes[..]
             && !asked.is_auto()
             && let Some((leaves, constants, ready)) = asked.cache().find_flat(&asked, node)
@@ -157,7 +166,9 @@ impl Evaluation {
 /// The plan that [`eval`] would run for these tensors.
 pub fn explain<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Plan> {
     let tensors: Vec<&Tensor> = tensors.into_iter().collect();
-    check_devices(&tensors)?;
+    if let Some(first) = tensors.first() {
+        tensors.iter().try_for_each(|t| check_devices(&first.device, t))?;
+    }
     let device = tensors.first().map_or_else(Device::default, |t| t.device.home());
     let nodes: Vec<NodeRef> = tensors.iter().map(|t| t.node.clone()).collect();
     Ok(Plan::new(&Trace::of(&nodes).graph, &device.backend().capabilities()))
@@ -170,16 +181,12 @@ pub(crate) fn planned(device: &Device, node: &NodeRef) -> Option<Arc<Plan>> {
     Some(device.cache().plan(device, &graph))
 }
 
-fn check_devices(tensors: &[&Tensor]) -> Result<()> {
-    let Some(first) = tensors.first() else { return Ok(()) };
-    match tensors.iter().find(|t| t.device != first.device) {
-        Some(other) => Err(Error::DeviceMismatch {
-            op: "eval",
-            a: first.device.name().into(),
-            b: other.device.name().into(),
-        }),
-        None => Ok(()),
+fn check_devices(device: &Device, tensor: &Tensor) -> Result<()> {
+    if tensor.device == *device {
+        return Ok(());
     }
+    let (a, b) = (device.name().into(), tensor.device.name().into());
+    Err(Error::DeviceMismatch { op: "eval", a, b })
 }
 
 /// Refuses graphs with a dtype that the device lacks.

@@ -49,7 +49,7 @@ pub use wootz_webgpu as webgpu;
 
 pub use advanced::Selector;
 pub use calibrate::{Calibration, Limits};
-pub use compile::{Compiled, compile};
+pub use compile::{Call, Compiled, compile};
 pub use device::Device;
 pub use dispatch::CostModel;
 pub use element::Element;

@@ -15,9 +15,9 @@ pub use row::{arg_reduce, argsort, layer_norm, reduce, rms_norm, rope, scan, sof
 
 use crate::custom::CustomKernel;
 use crate::dtype::{DType, Number};
-use crate::elementwise::{Accepts, ElementwiseOp};
+use crate::elementwise::{Accepts, ElementwiseOp, MAX_ARITY};
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeRef};
+use crate::graph::{Node, NodeRef, Operands};
 use crate::op::Op;
 use crate::shape::{MAX_RANK, Shape};
 use smallvec::smallvec;
@@ -68,8 +68,11 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> 
             format!("takes {} operands, {} were given", row.arity, operands.len()),
         ));
     }
-    let dtypes: smallvec::SmallVec<[DType; 3]> = operands.iter().map(|x| x.dtype()).collect();
-    let resolved = op.resolve(&dtypes)?;
+    let mut dtypes = [DType::Bool; MAX_ARITY];
+    for (dtype, x) in dtypes.iter_mut().zip(operands) {
+        *dtype = x.dtype();
+    }
+    let resolved = op.resolve(&dtypes[..row.arity])?;
     let mut shape = operands[0].shape().clone();
     for other in &operands[1..] {
         if *other.shape() != shape {
@@ -79,13 +82,15 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> 
             })?;
         }
     }
-    let mut fitted = crate::graph::Operands::new();
-    for (i, x) in operands.iter().enumerate() {
+    let mut fitted = Operands::new();
+    for (i, &x) in operands.iter().enumerate() {
         let is_condition = row.accepts == Accepts::Condition && i == 0;
         let dtype = if is_condition { DType::Bool } else { resolved.operand };
-        fitted.push(expand(row.name, &cast(x, dtype), &shape)?);
+        let fits = x.dtype() == dtype && *x.shape() == shape;
+        fitted.push(if fits { x.clone() } else { expand(row.name, &cast(x, dtype), &shape)? });
     }
-    node(Op::Elementwise(op), fitted, shape, resolved.result)
+    check_shape(row.name, &shape, resolved.result)?;
+    Ok(Node::lazy(Op::Elementwise(op), fitted, shape, resolved.result))
 }
 
 /// A user's kernel over operands as they are; the result's shape and dtype are what its writer says.

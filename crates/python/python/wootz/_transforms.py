@@ -4,7 +4,7 @@ import functools as _functools
 
 from . import _native
 from ._native import Array, asarray, default_device
-from .errors import ConversionError, DeviceMismatchError
+from .errors import ConversionError
 
 __all__ = ["compile", "eval", "explain"]
 
@@ -91,10 +91,16 @@ class _Program:
         self.native = _native._Compiled(traced, device)
 
     def __call__(self, leaves):
-        values = self.native(*leaves)
+        return self.rebuild(self.native(*leaves), leaves)
+
+    def rebuild(self, values, leaves):
+        """What the function returned, with the arrays of a call."""
         results = self.results
         # Most functions are traced once.
-        result = next(iter(results.values())) if len(results) == 1 else results[_signature(leaves)]
+        if len(results) == 1:
+            (result,) = results.values()
+        else:
+            result = results[_signature(leaves)]
         return values[0] if result is _LEAF else _rebuild(result, iter(values))
 
 
@@ -130,14 +136,15 @@ class Compiled:
         return program, leaves
 
     def __call__(self, *args, **kwargs):
-        plain = not kwargs and all([type(arg) is Array for arg in args])
-        if plain and len(args) in self._plain:
-            try:
-                return self._plain[len(args)](args)
-            except DeviceMismatchError:
-                pass  # arrays of another device than before; they have a program of their own
+        if not kwargs:
+            program = self._plain.get(len(args))
+            if program is not None:
+                values = program.native.plain(args)
+                # Else something is no array, or on another device than before; that has a program of its own.
+                if values is not None:
+                    return program.rebuild(values, args)
         program, leaves = self._program(args, kwargs)
-        if plain:
+        if not kwargs and all([type(arg) is Array for arg in args]):
             self._plain[len(args)] = program
         return program(leaves)
 
