@@ -72,7 +72,7 @@ impl Gpu {
     pub fn open(options: &Options) -> Result<Gpu> {
         let adapter = choose_adapter(options)?;
         let about = adapter.get_info();
-        // Halves are for users' kernels: ours keep them in memory and calculate in f32.
+        // Halves are for users' kernels and cooperative matrices; others of ours keep them in memory and calculate in f32.
         let wanted = wgpu::Features::TIMESTAMP_QUERY
             | wgpu::Features::PIPELINE_CACHE
             | wgpu::Features::SUBGROUP
@@ -118,6 +118,8 @@ impl Gpu {
                     .contains(wgpu::Features::SUBGROUP)
                     .then_some((about.subgroup_min_size as usize, about.subgroup_max_size as usize)),
                 cooperative: features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX),
+                cooperative_halves: features.contains(wgpu::Features::SHADER_F16)
+                    && has_cooperative(&adapter, wgpu::CooperativeScalarType::F16),
                 cpu: about.device_type == wgpu::DeviceType::Cpu,
             },
             pool: Pool::new(pool_limits),
@@ -228,17 +230,22 @@ fn choose_adapter(options: &Options) -> Result<wgpu::Adapter> {
     Ok(list.swap_remove(index))
 }
 
+/// Whether the adapter multiplies matrices of 8×8 of this type, and adds up in f32.
+fn has_cooperative(adapter: &wgpu::Adapter, ab_type: wgpu::CooperativeScalarType) -> bool {
+    let types = (ab_type, wgpu::CooperativeScalarType::F32);
+    let fits = |c: &wgpu::CooperativeMatrixProperties| {
+        (c.m_size, c.n_size, c.k_size) == (8, 8, 8) && (c.ab_type, c.cr_type) == types
+    };
+    adapter.cooperative_matrix_properties().iter().any(fits)
+}
+
 /// The feature of cooperative matrices, if the adapter has them as our kernel needs them: 8×8 in f32, by subgroups of 32.
 fn cooperative_matrices(adapter: &wgpu::Adapter) -> wgpu::Features {
-    use wgpu::CooperativeScalarType::F32;
     let about = adapter.get_info();
     // Metal promises no width of its SIMD-groups, but those of Apple's GPUs have 32 lanes.
     let apple = about.backend == wgpu::Backend::Metal && about.name.starts_with("Apple");
-    let fits = adapter
-        .cooperative_matrix_properties()
-        .iter()
-        .any(|c| (c.m_size, c.n_size, c.k_size) == (8, 8, 8) && (c.ab_type, c.cr_type) == (F32, F32));
-    if fits && (apple || (about.subgroup_min_size, about.subgroup_max_size) == (32, 32)) {
+    let wide = (about.subgroup_min_size, about.subgroup_max_size) == (32, 32);
+    if has_cooperative(adapter, wgpu::CooperativeScalarType::F32) && (apple || wide) {
         wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX
     } else {
         wgpu::Features::empty()

@@ -17,12 +17,14 @@ const LEAST: Target = Target {
     max_groups: 65535,
     subgroups: None,
     cooperative: false,
+    cooperative_halves: false,
     cpu: false,
 };
 
 /// What a GPU of today has, and what a CPU has that plays one.
 const GPU: Target = Target { max_bindings: 32, subgroups: Some((32, 64)), ..LEAST };
-const APPLE: Target = Target { cooperative: true, subgroups: Some((32, 32)), ..GPU };
+const APPLE: Target =
+    Target { cooperative: true, cooperative_halves: true, subgroups: Some((32, 32)), ..GPU };
 const CPU: Target = Target { max_bindings: 32, subgroups: Some((8, 8)), cpu: true, ..LEAST };
 
 fn plan(case: &Case, target: &Target) -> Option<Plan> {
@@ -65,6 +67,7 @@ fn validate(name: &str, source: &str, target: &Target) {
     let mut allowed = naga::valid::Capabilities::empty();
     allowed.set(naga::valid::Capabilities::SUBGROUP, target.subgroups.is_some());
     allowed.set(naga::valid::Capabilities::COOPERATIVE_MATRIX, target.cooperative);
+    allowed.set(naga::valid::Capabilities::SHADER_FLOAT16, target.cooperative_halves);
     let mut validator = naga::valid::Validator::new(flags, allowed);
     if let Err(e) = validator.validate(&module) {
         panic!("{name}: {}\n{source}", e.emit_to_string(source));
@@ -170,10 +173,11 @@ fn on_softmetal(dispatch: &Dispatch, storage: &mut [Vec<u8>]) {
 /// No adapter here has cooperative matrices, but SoftMetal runs what naga makes of them for Metal, with the checker on.
 #[test]
 fn cooperative_products_on_softmetal() {
-    for (m, n, k) in [(64, 64, 16), (16, 16, 8), (70, 100, 40), (17, 65, 33)] {
+    let shapes = [(64, 64, 16), (16, 16, 8), (70, 100, 40), (17, 65, 33)];
+    for (dtype, (m, n, k)) in [DType::F32, DType::F16].into_iter().flat_map(|d| shapes.map(|s| (d, s))) {
         let leaf = |rows: usize, columns: usize| {
             let layout = Layout::contiguous(&[rows, columns].into());
-            Node::leaf(Leaf { layout, donated: false, payload: Arc::new(()) }, DType::F32)
+            Node::leaf(Leaf { layout, donated: false, payload: Arc::new(()) }, dtype)
         };
         let product = build::matmul(&leaf(m, k), &leaf(k, n)).expect("a product");
         let plan = Plan::new(&Trace::of(&[product]).graph, &fusion(APPLE.max_bindings));
@@ -181,7 +185,8 @@ fn cooperative_products_on_softmetal() {
         let dispatches = exec::lower(&task).expect("a product");
         let [dispatch] = &dispatches[..] else { panic!("one launch") };
         assert_eq!(dispatch.entry, "matmul_cooperative");
-        // Small whole numbers: every order of summing gives the same.
+        assert_eq!(dispatch.source.contains("enable f16"), dtype == DType::F16);
+        // Small whole numbers: every order of summing gives the same, which is a whole number that halves have too.
         let numbers = |count: usize, by: usize| -> Vec<f32> {
             (0..count).map(|i| (i * by % 17) as f32 - 8.0).collect()
         };
@@ -191,20 +196,28 @@ fn cooperative_products_on_softmetal() {
             .iter()
             .map(|binding| match binding.bound {
                 Bound::Plan(id) => match plan.buffers[id as usize].place {
-                    Place::Leaf(0) => bytemuck::cast_slice(&a).to_vec(),
-                    Place::Leaf(_) => bytemuck::cast_slice(&b).to_vec(),
-                    _ => vec![0; 4 * m * n],
+                    Place::Leaf(0) => stored(&a, dtype),
+                    Place::Leaf(_) => stored(&b, dtype),
+                    _ => vec![0; (dtype.size() * m * n).next_multiple_of(4)],
                 },
                 other => panic!("a product needs no {other:?}"),
             })
             .collect();
         on_softmetal(dispatch, &mut storage);
         let written = dispatch.bindings.iter().position(|b| !b.read_only).expect("a result");
-        let result: &[f32] = bytemuck::cast_slice(&storage[written]);
-        for i in 0..m * n {
-            let (row, column) = (i / n, i % n);
-            let expected: f32 = (0..k).map(|d| a[row * k + d] * b[d * n + column]).sum();
-            assert_eq!(result[i], expected, "{m}x{n}x{k} at {row}, {column}");
-        }
+        let expected: Vec<f32> =
+            (0..m * n).map(|i| (0..k).map(|d| a[i / n * k + d] * b[d * n + i % n]).sum()).collect();
+        let size = dtype.size() * m * n;
+        assert_eq!(storage[written][..size], stored(&expected, dtype)[..size], "{dtype} {m}x{n}x{k}");
     }
+}
+
+/// Numbers as a buffer has them, in whole words.
+fn stored(values: &[f32], dtype: DType) -> Vec<u8> {
+    let mut bytes: Vec<u8> = match dtype {
+        DType::F16 => values.iter().flat_map(|&v| half::f16::from_f32(v).to_le_bytes()).collect(),
+        _ => bytemuck::cast_slice(values).to_vec(),
+    };
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }

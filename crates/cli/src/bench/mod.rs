@@ -43,7 +43,7 @@ pub struct Args {
     /// Few repeats: done in under a minute
     #[arg(long)]
     quick: bool,
-    /// Seconds for each case and contender (default: 1, up to 3 while the best turns disagree; 0.1 with --quick)
+    /// Seconds for each case and contender (default: 1, up to 5 while turns are few or the best disagree; 0.1 with --quick)
     #[arg(long)]
     seconds: Option<f64>,
     /// Other libraries that take turns on the same data: all, or some of numpy, mlx, candle, burn, burn-wgpu,

@@ -21,8 +21,10 @@ const MOST_TURNS: usize = 2000;
 /// So many best turns must agree within `AGREEMENT` before a best counts as the machine's and not as luck;
 const AGREEING: usize = 3;
 const AGREEMENT: f64 = 0.02;
-/// on a restless machine a case may take this many times its seconds until they do.
-const PATIENCE: f64 = 3.0;
+/// and so many turns there should be, since a machine can be slow for as long as a few of them.
+const ENOUGH: usize = 16;
+/// A contender may take this many times its seconds until both are so.
+const PATIENCE: f64 = 5.0;
 
 pub struct Runner {
     pub devices: Vec<Device>,
@@ -118,7 +120,7 @@ impl Runner {
         let mut entries = entries(devices, peers, (case, data), &mut results);
         let mut random = fastrand::Rng::with_seed(1);
         for turn in 0..MOST_TURNS {
-            let settled = *hasty || entries.iter().all(Entry::is_settled);
+            let settled = *hasty || turn >= ENOUGH && entries.iter().all(Entry::is_settled);
             let allowance = if settled { *seconds } else { PATIENCE * *seconds };
             let has_turn = |e: &Entry| !e.is_over() && (turn < *turns || e.spent < allowance);
             if !entries.iter().any(has_turn) {

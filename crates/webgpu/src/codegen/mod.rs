@@ -87,6 +87,8 @@ pub(crate) struct Target {
     pub subgroups: Option<(usize, usize)>,
     /// Subgroups have 32 invocations and multiply f32 matrices of 8×8 together.
     pub cooperative: bool,
+    /// They also multiply such matrices of f16 and add up in f32.
+    pub cooperative_halves: bool,
     /// The adapter is a CPU: memory accesses cost much more than registers, workgroup memory is no faster than other memory.
     pub cpu: bool,
 }

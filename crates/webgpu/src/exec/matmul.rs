@@ -5,7 +5,8 @@ use crate::codegen::types::{literal, name};
 use crate::codegen::{Code, Dispatch, Task, binary};
 use std::fmt::Write;
 use wootz_ir::scalar::BinaryFn;
-use wootz_ir::{Number, ScalarType};
+use wootz_ir::{DType, Number, ScalarType};
+use wootz_plan::Fused;
 
 /// `batch` products of `m×k` by `k×n`.
 #[derive(Clone, Copy)]
@@ -39,6 +40,12 @@ impl Problem {
             let tiles = self.batch * self.m.div_ceil(64) * self.n.div_ceil(64);
             if code.target.cooperative {
                 code.enable("wgpu_cooperative_matrix");
+                // Halves that were widened are halves again without rounding.
+                let halves = code.target.cooperative_halves && code.step.inputs.iter().all(is_halves);
+                if halves {
+                    code.enable("f16");
+                }
+                code.push(if halves { "alias Operand = f16;\n" } else { "alias Operand = f32;\n" });
                 return code.dispatch("matmul_cooperative", tiles);
             }
             return code.dispatch("matmul_tiles", tiles);
@@ -61,6 +68,11 @@ impl Problem {
         ));
         code.dispatch("matmul_points", self.count().div_ceil(WG))
     }
+}
+
+/// Whether an input is read from memory as it is, and that is f16.
+fn is_halves(input: &Fused) -> bool {
+    input.plain().is_some_and(|load| load.dtype == DType::F16)
 }
 
 pub fn lower(task: &Task<'_>, problem: Problem) -> Vec<Dispatch> {
