@@ -10,6 +10,14 @@ The namespace follows the Python array API standard, version 2024.12, and adds w
 - :mod:`wootz.errors`, the exceptions
 """
 
+import os as _os
+import sys as _sys
+
+# Without a desktop session, the layer by which Mesa's users choose a GPU prints errors whenever Vulkan is opened. There is
+# nothing to choose by then, so it is left out; who sets the variable decides.
+if _sys.platform == "linux" and "XDG_RUNTIME_DIR" not in _os.environ:
+    _os.environ.setdefault("NODEVICE_SELECT", "1")
+
 from . import errors
 from .errors import *  # noqa: F403
 from ._native import (  # noqa: F401
