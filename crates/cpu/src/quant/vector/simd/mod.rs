@@ -2,6 +2,17 @@
 //!
 //! [`Simd`] is implemented by [`ymm`] (AVX2, with or without VNNI) and [`neon`] (with or without its dot product).
 
+/// Methods of [`Simd`] whose body is one expression of intrinsics.
+macro_rules! methods {
+    ($(fn $name:ident$(<const $n:ident>)?($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:expr;)*) => {$(
+        #[inline(always)]
+        unsafe fn $name$(<const $n: i32>)?($($arg: $ty),*) $(-> $ret)? {
+            // SAFETY: the caller promises the processor's features and valid pointers.
+            unsafe { $body }
+        }
+    )*};
+}
+
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
 #[cfg(target_arch = "x86_64")]

@@ -82,17 +82,6 @@ macro_rules! both {
     ($pair:ident($f:path, $($arg:expr),*)) => { $pair($f($($arg.0),*), $f($($arg.1),*)) };
 }
 
-/// Methods whose body is one expression of intrinsics.
-macro_rules! methods {
-    ($(fn $name:ident$(<const $n:ident>)?($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:expr;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name$(<const $n: i32>)?($($arg: $ty),*) $(-> $ret)? {
-            // SAFETY: Advanced SIMD is part of the target; the caller promises valid pointers.
-            unsafe { $body }
-        }
-    )*};
-}
-
 impl<D: ByteDot> Simd for Neon<D> {
     type Bytes = uint8x16x2_t;
     type Ints = int32x4x2_t;

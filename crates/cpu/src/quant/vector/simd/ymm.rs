@@ -72,17 +72,6 @@ unsafe fn unsigned(codes: __m256i, acts: __m256i, signed: bool) -> (__m256i, __m
     unsafe { (_mm256_abs_epi8(codes), _mm256_sign_epi8(acts, codes)) }
 }
 
-/// Methods whose body is one expression of intrinsics.
-macro_rules! methods {
-    ($(fn $name:ident$(<const $n:ident>)?($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:expr;)*) => {$(
-        #[inline(always)]
-        unsafe fn $name$(<const $n: i32>)?($($arg: $ty),*) $(-> $ret)? {
-            // SAFETY: the caller promises the processor's features and valid pointers.
-            unsafe { $body }
-        }
-    )*};
-}
-
 impl<D: ByteDot> Simd for Ymm<D> {
     type Bytes = __m256i;
     type Ints = __m256i;
