@@ -1,6 +1,5 @@
 // softmax(q·kᵀ·scale)·v with an online softmax over blocks of WG keys. A workgroup has one query: each lane scores one key
-// of a block, then each lane owns some columns of the values. Few queries with many keys (decoding) split the keys between
-// workgroups, and a second launch joins the parts. at0 … at2 read q, k, v; `masked(b, h, t, s)` is what is added.
+// of a block, then each lane owns some columns of the values. at0 … at2 read q, k, v; `masked(b, h, t, s)` is what is added.
 
 const ATTENTION_DEPTH = 256u;
 const ATTENTION_COLUMNS = 4u;
@@ -83,87 +82,4 @@ fn attention_over(at: vec4<u32>, keys: vec2<u32>, e0: u32, lane: u32) -> Attende
         workgroupBarrier();
     }
     return a;
-}
-
-@compute @workgroup_size(WG)
-fn attention_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let index = group_index(group);
-    if index >= p[0].y {
-        return;
-    }
-    let at = attention_place(index);
-    let width = arg_columns();
-    let keys = visible(at.w);
-    attention_load(at, lane);
-    // Columns beyond what the lanes hold at once take another pass over the keys.
-    for (var e0 = 0u; e0 < width; e0 += WG * ATTENTION_COLUMNS) {
-        let a = attention_over(at, keys, e0, lane);
-        for (var c = 0u; c < ATTENTION_COLUMNS; c++) {
-            let e = e0 + c * WG + lane;
-            if e < width {
-                // A query that sees nothing gives zeros.
-                finish(index * width + e, select(a.sums[c] / a.total, 0.0, a.total == 0.0));
-            }
-        }
-    }
-}
-
-// A part has its highest score, its sum of weights, and then its columns.
-@compute @workgroup_size(WG)
-fn attention_parts(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let index = group_index(group);
-    if index >= p[0].y {
-        return;
-    }
-    let parts = arg_parts();
-    let at = attention_place(index / parts);
-    let width = arg_columns();
-    let all = visible(at.w);
-    let begin = max(all.x, index % parts * arg_part());
-    let keys = vec2<u32>(begin, max(begin, min(all.y, (index % parts + 1u) * arg_part())));
-    attention_load(at, lane);
-    let base = index * (width + 2u);
-    for (var e0 = 0u; e0 < width; e0 += WG * ATTENTION_COLUMNS) {
-        let a = attention_over(at, keys, e0, lane);
-        if lane == 0u {
-            put_part(base, a.top);
-            put_part(base + 1u, a.total);
-        }
-        for (var c = 0u; c < ATTENTION_COLUMNS; c++) {
-            let e = e0 + c * WG + lane;
-            if e < width {
-                put_part(base + 2u + e, a.sums[c]);
-            }
-        }
-    }
-}
-
-@compute @workgroup_size(WG)
-fn attention_joined(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let index = group_index(group);
-    if index >= p[0].y {
-        return;
-    }
-    let parts = arg_parts();
-    let width = arg_columns();
-    let base = index * parts * (width + 2u);
-    var top = -inf_f32();
-    for (var j = 0u; j < parts; j++) {
-        top = max(top, get_part(base + j * (width + 2u)));
-    }
-    let hidden = bitcast<u32>(top) == 0xff800000u;
-    for (var e = lane; e < width; e += WG) {
-        var total = 0.0;
-        var sum = 0.0;
-        for (var j = 0u; j < parts; j++) {
-            let part = base + j * (width + 2u);
-            let own = get_part(part + 1u);
-            let fade = select(exp_f32(get_part(part) - top), 1.0, hidden);
-            if own != 0.0 {
-                total += own * fade;
-                sum += get_part(part + 2u + e) * fade;
-            }
-        }
-        finish(index * width + e, select(sum / total, 0.0, total == 0.0));
-    }
 }
