@@ -3,6 +3,7 @@
 use crate::exec::CpuExecutable;
 use crate::isa;
 use crate::memory::{Block, CpuMemory, memory};
+use crate::quant;
 use crate::team::Team;
 use std::any::Any;
 use std::sync::Arc;
@@ -29,7 +30,8 @@ impl CpuBackend {
     pub fn with_limit(limit: usize) -> CpuBackend {
         let facts = vec![
             ("threads".into(), Team::global().size().to_string()),
-            ("instructions".into(), format!("{:?}", isa::level()).to_lowercase()),
+            ("instructions".into(), isa::level().name().into()),
+            ("quantised products".into(), quant::kernel_name().into()),
         ];
         let info = DeviceInfo {
             name: "cpu".into(),

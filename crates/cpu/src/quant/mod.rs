@@ -133,7 +133,7 @@ pub unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<us
     assert!(rows.start <= rows.end && rows.end <= weights.rows, "weight rows {rows:?} of {}", weights.rows);
     assert_eq!(weights.cols, acts.layout().cols(), "columns of weights and activations");
     // SAFETY: ranges were just checked; the output is the caller's promise.
-    unsafe { best_kernel(isa::level())(weights, acts, rows, out) }
+    unsafe { best_kernel(isa::level()).1(weights, acts, rows, out) }
 }
 
 type Kernel = unsafe fn(&Weights<'_>, &Acts<'_>, Range<usize>, Output);
@@ -150,8 +150,13 @@ fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
     vector.chain([("portable", portable::matmul_rows as Kernel)])
 }
 
-fn best_kernel(level: Level) -> Kernel {
-    kernels(level).next().map_or(portable::matmul_rows, |(_, kernel)| kernel)
+fn best_kernel(level: Level) -> (&'static str, Kernel) {
+    kernels(level).next().unwrap_or(("portable", portable::matmul_rows))
+}
+
+/// The name of the kernel that products run by here.
+pub fn kernel_name() -> &'static str {
+    best_kernel(isa::level()).0
 }
 
 /// The whole product on this thread: `out` has one row of `weights.rows()` values per activation row.
