@@ -176,26 +176,34 @@ impl Tile<'_> {
         rows: &[ActRow<'_>; A],
         (g, at): (usize, usize),
     ) -> [[S::Ints; A]; P] {
-        let (first, last) = if F::SPLIT { (4 * H, 4 * H + 3) } else { (0, 7) };
+        let (first, end) = if F::SPLIT { (4 * H, 4 * H + 4) } else { (0, 8) };
         let depth = depth::<F>();
         // SAFETY: the panels hold group `g`, and the activations 32 codes at group `at`.
         unsafe {
             let mut total = [[S::no_ints(); A]; P];
+            if S::FUSED || depth == 1 {
+                for k in first..end {
+                    for p in 0..P {
+                        let w = S::load_aligned(self.panels[p].codes[g][k].as_ptr());
+                        for i in 0..A {
+                            let a = S::splat_four(rows[i].codes.as_ptr().add(at * 32 + k * 4));
+                            total[p][i] = S::dot(total[p][i], w, a, F::SIGNED);
+                        }
+                    }
+                }
+                return total;
+            }
             let mut part = total;
             // Written out and not a loop, so that every question of it is answered by the compiler.
             macro_rules! steps {
                 ($($k:literal)*) => {$(
-                    if (first..=last).contains(&$k) {
+                    if (first..end).contains(&$k) {
                         let before = $k - first;
-                        let (fresh, flush) = (before % depth == 0, before % depth == depth - 1 || $k == last);
+                        let (fresh, flush) = (before % depth == 0, before % depth == depth - 1 || $k + 1 == end);
                         for p in 0..P {
                             let w = S::load_aligned(self.panels[p].codes[g][$k].as_ptr());
                             for i in 0..A {
                                 let a = S::splat_four(rows[i].codes.as_ptr().add(at * 32 + $k * 4));
-                                if S::FUSED {
-                                    total[p][i] = S::dot(total[p][i], w, a, F::SIGNED);
-                                    continue;
-                                }
                                 let pairs = S::pairs(w, a, F::SIGNED);
                                 part[p][i] = if fresh { pairs } else { S::add_pairs(part[p][i], pairs) };
                                 if flush {
