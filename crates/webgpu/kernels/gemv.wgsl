@@ -2,8 +2,6 @@
 
 // Lanes split the inner extent: rows times columns that lie along k, few of them. LANES lanes per column, WG / LANES
 // columns and up to ROWS rows per workgroup; an element of b is used for all rows.
-var<workgroup> dot_shared: array<f32, DOT_SHARED>;
-
 @compute @workgroup_size(WG)
 fn matmul_dot(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let columns = WG / LANES;
@@ -30,19 +28,5 @@ fn matmul_dot(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
             }
         }
     }
-    for (var r = 0u; r < ROWS; r++) {
-        dot_shared[r * WG + lane] = sums[r];
-    }
-    workgroupBarrier();
-    for (var t = lane; t < ROWS * columns; t += WG) {
-        let r = t / columns;
-        let c = (index % across) * columns + t % columns;
-        if first + r < m && c < n {
-            var sum = 0.0;
-            for (var j = 0u; j < LANES; j++) {
-                sum += dot_shared[r * WG + (t % columns) * LANES + j];
-            }
-            finish((batch * m + first + r) * n + c, sum);
-        }
-    }
+    finish_columns(sums, batch * m + first, min(m - first, ROWS), (index % across) * columns, lane);
 }

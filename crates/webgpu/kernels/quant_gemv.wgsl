@@ -1,7 +1,5 @@
 // x·Wᵀ for few rows of x. LANES lanes share a row of W, each taking every LANES-th chunk; a chunk is decoded once for
 // up to ROWS rows of x, whose sums over the chunk meet the offsets.
-var<workgroup> quant_shared: array<f32, QUANT_SHARED>;
-
 @compute @workgroup_size(WG)
 fn quant_dot(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let columns = WG / LANES;
@@ -34,19 +32,5 @@ fn quant_dot(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
             }
         }
     }
-    for (var r = 0u; r < ROWS; r++) {
-        quant_shared[r * WG + lane] = sums[r];
-    }
-    workgroupBarrier();
-    for (var t = lane; t < ROWS * columns; t += WG) {
-        let r = t / columns;
-        let c = (index % across) * columns + t % columns;
-        if first + r < m && c < n {
-            var sum = 0.0;
-            for (var j = 0u; j < LANES; j++) {
-                sum += quant_shared[r * WG + (t % columns) * LANES + j];
-            }
-            finish((first + r) * n + c, sum);
-        }
-    }
+    finish_columns(sums, first, min(m - first, ROWS), (index % across) * columns, lane);
 }

@@ -81,12 +81,8 @@ impl Tensor {
         if let Some(other) = operands.iter().find(|t| t.device != first.device) {
             other.to_tensor(op.name(), first)?;
         }
-        let node = match operands {
-            [a] => build::elementwise(op, &[&a.node]),
-            [a, b] => build::elementwise(op, &[&a.node, &b.node]),
-            _ => build::elementwise(op, &operands.iter().map(|t| &t.node).collect::<Vec<_>>()),
-        };
-        first.wrap(node)
+        let nodes: smallvec::SmallVec<[_; 3]> = operands.iter().map(|t| &t.node).collect();
+        first.wrap(build::elementwise(op, &nodes))
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) const FILES: &[(&str, &str)] = files![
     "gemm",
     "gemm_tiled",
     "gemv",
+    "lanes",
     "attention",
     "attention_tiled",
     "attention_decode",

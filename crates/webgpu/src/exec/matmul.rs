@@ -54,7 +54,7 @@ impl Problem {
         if t == ScalarType::F32 && self.k >= 32 && (columns_along_k || self.n < WG) {
             code.constant("LANES", LANES);
             code.constant("ROWS", ROWS);
-            code.constant("DOT_SHARED", ROWS * WG);
+            code.constant("LANE_SUMS", ROWS * WG);
             let groups = self.batch * self.m.div_ceil(ROWS) * self.n.div_ceil(WG / LANES);
             return code.dispatch("matmul_dot", groups);
         }

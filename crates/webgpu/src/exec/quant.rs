@@ -40,7 +40,7 @@ pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
     code.constant("WG", WG);
     code.constant("LANES", LANES);
     code.constant("ROWS", rows);
-    code.constant("QUANT_SHARED", rows * WG);
+    code.constant("LANE_SUMS", rows * WG);
     vec![code.dispatch("quant_dot", n.div_ceil(WG / LANES) * m.div_ceil(rows))]
 }
 
