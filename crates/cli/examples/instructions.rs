@@ -4,7 +4,7 @@
 //! memory is there, and then runs it once more inside of [`wootz_counted_region`], which is all that is counted. Set
 //! `WOOTZ_THREADS=1` and `WOOTZ_ISA`, so that the count depends on neither the machine's cores nor its newest instructions.
 
-use wootz::{AttentionOptions, BlockFormat, DType, Device, Result, Tensor};
+use wootz::{Activations, AttentionOptions, BlockFormat, DType, Device, Result, Tensor};
 
 /// Inputs, and what is done with them.
 type Kernel = (&'static str, fn(&Device) -> Result<Vec<Tensor>>, fn(&[Tensor]) -> Result<Tensor>);
@@ -19,9 +19,21 @@ const KERNELS: &[Kernel] = &[
     ("rms_norm 64x1024", |d| floats(d, &[&[64, 1024]]), |t| t[0].rms_norm(None, 1e-5)),
     ("matmul 128", |d| floats(d, &[&[128, 128], &[128, 128]]), |t| t[0].matmul(&t[1])),
     ("matrix-vector 512", |d| floats(d, &[&[512, 512], &[512]]), |t| t[0].matmul(&t[1])),
-    ("Q4_K 512 × 1", |d| coded(d, BlockFormat::Q4_K, 1), |t| t[0].quant_matmul(&t[1], BlockFormat::Q4_K)),
-    ("Q6_K 512 × 1", |d| coded(d, BlockFormat::Q6_K, 1), |t| t[0].quant_matmul(&t[1], BlockFormat::Q6_K)),
-    ("Q8_0 512 × 16", |d| coded(d, BlockFormat::Q8_0, 16), |t| t[0].quant_matmul(&t[1], BlockFormat::Q8_0)),
+    (
+        "Q4_K 512 × 1",
+        |d| coded(d, BlockFormat::Q4_K, 1),
+        |t| t[0].quant_matmul(&t[1], BlockFormat::Q4_K, Activations::Rounded),
+    ),
+    (
+        "Q6_K 512 × 1",
+        |d| coded(d, BlockFormat::Q6_K, 1),
+        |t| t[0].quant_matmul(&t[1], BlockFormat::Q6_K, Activations::Rounded),
+    ),
+    (
+        "Q8_0 512 × 16",
+        |d| coded(d, BlockFormat::Q8_0, 16),
+        |t| t[0].quant_matmul(&t[1], BlockFormat::Q8_0, Activations::Rounded),
+    ),
     (
         "attention 64",
         |d| floats(d, &[&[1, 4, 64, 32], &[1, 2, 64, 32], &[1, 2, 64, 32]]),

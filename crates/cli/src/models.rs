@@ -4,12 +4,12 @@ use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wootz::Device;
+use wootz::{Activations, Device};
 use wootz_gguf::Gguf;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::pull::hub::{Hub, Reference};
 use wootz_llm::pull::{self, Pip, Progress};
-use wootz_llm::{Model, Session, SessionOptions, hub};
+use wootz_llm::{Model, ModelOptions, Session, SessionOptions, hub};
 
 /// Whatever goes wrong, to be told to the user.
 pub type Failure = Box<dyn std::error::Error>;
@@ -30,6 +30,9 @@ pub struct Choice {
     /// How keys and values are kept: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
     #[arg(long, default_value = "f16", value_parser = CacheFormat::from_name, value_name = "FORMAT")]
     pub cache: CacheFormat,
+    /// Keep 16 bits of activations on the CPU, not 8: the same answer as from a GPU, more slowly
+    #[arg(long)]
+    pub precise: bool,
 }
 
 impl Choice {
@@ -44,7 +47,8 @@ impl Choice {
     /// The model on its device.
     pub fn load(&self) -> Result<Arc<Model>, Failure> {
         let path = find(&self.model)?;
-        let model = Model::open(&path, &self.device()?);
+        let activations = if self.precise { Activations::Precise } else { Activations::Rounded };
+        let model = Model::open(&path, &self.device()?, ModelOptions { activations });
         Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
     }
 

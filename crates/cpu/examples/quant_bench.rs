@@ -1,5 +1,5 @@
 //! Speed of the quantised products: weight bytes per second for one activation row (decode), operations per
-//! second for many (prefill), beside this machine's read and copy bandwidth.
+//! second for many (prefill), with rounded and with precise activations, beside this machine's read and copy bandwidth.
 //!
 //! `cargo run --release -p wootz-cpu --example quant_bench -- [FORMAT|all] [ROWS COLS] [THREADS]`
 //!
@@ -8,6 +8,7 @@
 use wootz_blocks::{BlockFormat, quantize};
 use wootz_cpu::quant::{ActLayout, Acts, Output, Weights, matmul_rows, quantize_rows};
 use wootz_cpu::team::Team;
+use wootz_ir::op::Activations;
 
 mod clock;
 use clock::Clock;
@@ -67,23 +68,26 @@ fn main() {
         // Copies beyond the caches, used one after another as the layers of a model are.
         let copies = ((256 << 20) / bytes.len()).max(1);
         let all: Vec<u8> = bytes.repeat(copies);
-        let layout = ActLayout::new(cols).expect("whole groups");
-        let x: Vec<f32> = (0..128 * cols).map(|i| (i as f32 * 0.37).sin()).collect();
-        let (one, many) = (quantize_rows(layout, &x[..cols]), quantize_rows(layout, &x));
-        let mut out = vec![0.0; 128 * rows];
         let weights: Vec<Weights<'_>> = all
             .chunks_exact(bytes.len())
             .map(|b| Weights::new(format, b, rows, cols).expect("whole matrix"))
             .collect();
-        let cached = clock.best(|| product(&team, &weights[0], &one, layout, &mut out));
-        let decode = clock.best(|| weights.iter().for_each(|w| product(&team, w, &one, layout, &mut out)));
-        let prefill = clock.best(|| product(&team, &weights[0], &many, layout, &mut out));
-        println!(
-            "{:7} decode {:6.1} GB/s from memory, {:6.1} GB/s from cache; prefill(128) {:7.1} GOP/s",
-            format.name(),
-            all.len() as f64 / decode / 1e9,
-            bytes.len() as f64 / cached / 1e9,
-            2.0 * 128.0 * (rows * cols) as f64 / prefill / 1e9
-        );
+        for activations in [Activations::Rounded, Activations::Precise] {
+            let layout = ActLayout::new(cols, activations).expect("whole groups");
+            let x: Vec<f32> = (0..128 * cols).map(|i| (i as f32 * 0.37).sin()).collect();
+            let (one, many) = (quantize_rows(layout, &x[..cols]), quantize_rows(layout, &x));
+            let mut out = vec![0.0; 128 * rows];
+            let cached = clock.best(|| product(&team, &weights[0], &one, layout, &mut out));
+            let decode =
+                clock.best(|| weights.iter().for_each(|w| product(&team, w, &one, layout, &mut out)));
+            let prefill = clock.best(|| product(&team, &weights[0], &many, layout, &mut out));
+            println!(
+                "{:7} {activations:?}: decode {:6.1} GB/s from memory, {:6.1} GB/s from cache; prefill(128) {:7.1} GOP/s",
+                format.name(),
+                all.len() as f64 / decode / 1e9,
+                bytes.len() as f64 / cached / 1e9,
+                2.0 * 128.0 * (rows * cols) as f64 / prefill / 1e9
+            );
+        }
     }
 }

@@ -6,6 +6,7 @@
 use wootz_cpu::quant::{ActLayout, Acts, Output, Weights, matmul_rows, quantize_rows};
 use wootz_cpu::team::Team;
 use wootz_gguf::Gguf;
+use wootz_ir::op::Activations;
 
 mod clock;
 use clock::Clock;
@@ -39,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for tensor in gguf.tensors().iter().filter(|t| t.dims.len() == 2) {
         let (cols, rows) = (tensor.dims[0] as usize, tensor.dims[1] as usize);
         let weights = Weights::new(tensor.format()?, gguf.data(tensor), rows, cols)?;
-        let layout = ActLayout::new(cols).ok_or("columns are not whole groups")?;
+        let layout = ActLayout::new(cols, Activations::Rounded).ok_or("columns are not whole groups")?;
         let x: Vec<f32> = (0..128 * cols).map(|i| (i as f32 * 0.37).sin()).collect();
         let (one, many) = (quantize_rows(layout, &x[..cols]), quantize_rows(layout, &x));
         layers.push(Layer { weights, layout, one, many, head: tensor.name.starts_with("token_embd") });

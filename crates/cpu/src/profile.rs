@@ -56,7 +56,7 @@ pub(crate) fn is_watched() -> bool {
 pub(crate) fn note(step: &Step, since: Instant) {
     let name = step.kernel.name();
     let kernel = match &step.kernel {
-        Kernel::QuantMatmul { format } | Kernel::QuantGather { format } => format!("{name} {format}"),
+        Kernel::QuantMatmul { format, .. } | Kernel::QuantGather { format } => format!("{name} {format}"),
         _ => name.to_string(),
     };
     let mut notes = NOTES.lock();

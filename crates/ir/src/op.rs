@@ -150,6 +150,16 @@ pub struct AttentionSpec {
     pub softcap: Option<Bits>,
 }
 
+/// How floats are read that meet quantised weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activations {
+    /// A device may round them to 8 bits with a scale per 32 values. CPUs do, and multiply twice as fast for it.
+    #[default]
+    Rounded,
+    /// They keep 16 bits at least: a device's results are another's, but for the order of sums.
+    Precise,
+}
+
 /// What a node computes. Operands have been cast and broadcast by the time a node exists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
@@ -240,6 +250,8 @@ pub enum Op {
     QuantMatmul {
         /// How the rows are coded.
         format: BlockFormat,
+        /// How `x` is read.
+        activations: Activations,
     },
     /// Rows of a quantised matrix by index, as floats.
     QuantGather {

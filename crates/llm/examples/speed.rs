@@ -1,12 +1,13 @@
-//! Tokens per second of a model: `cargo run --release -p wootz-llm --example speed -- MODEL [PROMPT] [STEPS] [ROUNDS]`.
+//! Tokens per second of a model: `cargo run --release -p wootz-llm --example speed -- MODEL [PROMPT] [STEPS] [ROUNDS]
+//! [--precise]`.
 //!
 //! Prints the best and the median round of a prefill of PROMPT tokens and of STEPS single tokens after it. With
 //! `WOOTZ_THREADS=1` on Linux times are those that the thread ran, which a busy machine disturbs less.
 
 use std::sync::Arc;
 use std::time::Instant;
-use wootz::Device;
-use wootz_llm::{Model, Session, SessionOptions};
+use wootz::{Activations, Device};
+use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
 
 /// Seconds, from a point of time that does not change.
 struct Clock {
@@ -23,12 +24,14 @@ impl Clock {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (flags, arguments): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|argument| argument == "--precise");
+    let activations = if flags.is_empty() { Activations::Rounded } else { Activations::Precise };
     let path = arguments.first().ok_or("a model file is needed")?;
     let number = |i: usize, default: usize| arguments.get(i).map_or(Ok(default), |a| a.parse());
     let (prompt, steps, rounds) = (number(1, 128)?, number(2, 32)?, number(3, 5)?);
     let started = Instant::now();
-    let model = Arc::new(Model::open(path, &Device::from_environment()?)?);
+    let model = Arc::new(Model::open(path, &Device::from_environment()?, ModelOptions { activations })?);
     let mut session = Session::new(&model, SessionOptions::default())?;
     let tokens: Vec<u32> = (0..prompt as u32).map(|i| i * 37 % 1000 + 20).collect();
     session.advance(&tokens)?;

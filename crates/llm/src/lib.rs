@@ -25,5 +25,5 @@ mod weights;
 
 pub use error::{Error, Result};
 pub use generate::{Finish, Generated, Request};
-pub use model::Model;
+pub use model::{Model, ModelOptions};
 pub use session::{Session, SessionOptions};

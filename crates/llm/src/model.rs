@@ -10,8 +10,16 @@ use crate::tokenizer::Tokenizer;
 use crate::weights::Weights;
 use std::path::Path;
 use std::sync::Arc;
-use wootz::Device;
+use wootz::{Activations, Device};
 use wootz_gguf::Gguf;
+
+/// How a model is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    /// How activations meet quantised weights. Rounded ones are the CPU's fastest; precise ones make every device say the
+    /// same.
+    pub activations: Activations,
+}
 
 /// A model that sessions run on.
 pub struct Model {
@@ -26,17 +34,17 @@ pub struct Model {
 
 impl Model {
     /// Opens a model for a device: a GGUF file, or a folder with `config.json`, `tokenizer.json` and `*.safetensors`.
-    pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Model> {
-        Model::from_gguf(hub::open(path)?, device)
+    pub fn open(path: impl AsRef<Path>, device: &Device, options: ModelOptions) -> Result<Model> {
+        Model::from_gguf(hub::open(path)?, device, options)
     }
 
     /// The model in a GGUF file that is open.
-    pub fn from_gguf(gguf: Gguf, device: &Device) -> Result<Model> {
+    pub fn from_gguf(gguf: Gguf, device: &Device, options: ModelOptions) -> Result<Model> {
         let config = Config::from_gguf(&gguf)?;
         let tokenizer = Tokenizer::from_gguf(&gguf)?;
         let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
         let gguf = Arc::new(gguf);
-        let weights = Weights::new(gguf.clone(), device);
+        let weights = Weights::new(gguf.clone(), device, options.activations);
         let network: Arc<dyn Network> = models::load(&config, &weights)?.into();
         let passes = Passes::new(&network, device);
         Ok(Model { gguf, config, tokenizer, template, device: device.clone(), network, passes })

@@ -3,13 +3,14 @@
 use crate::error::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
-use wootz::{BlockFormat, DType, Device, HostMemory, Layout, Shape, Tensor};
+use wootz::{Activations, BlockFormat, DType, Device, HostMemory, Layout, Shape, Tensor};
 use wootz_gguf::{Bytes, Gguf};
 
 /// The tensors of a file, on a device.
 pub struct Weights {
     gguf: Arc<Gguf>,
     device: Device,
+    activations: Activations,
 }
 
 /// Bytes of a mapped file, which they keep mapped.
@@ -25,9 +26,9 @@ impl AsRef<[u8]> for Part {
 }
 
 impl Weights {
-    /// The weights of a file for a device.
-    pub fn new(gguf: Arc<Gguf>, device: &Device) -> Weights {
-        Weights { gguf, device: device.clone() }
+    /// The weights of a file for a device, and how they are multiplied by.
+    pub fn new(gguf: Arc<Gguf>, device: &Device, activations: Activations) -> Weights {
+        Weights { gguf, device: device.clone(), activations }
     }
 
     /// The device.
@@ -65,7 +66,7 @@ impl Weights {
         };
         let layout = Layout::contiguous(&Shape::from([rows, bytes]));
         let coded = Tensor::from_host(memory, DType::U8, layout, &self.device)?;
-        Ok(Matrix { coded, format, bias: None })
+        Ok(Matrix { coded, format, activations: self.activations, bias: None })
     }
 
     /// The matrix `name.weight`, with `name.bias` where the file has one.
@@ -101,13 +102,14 @@ impl Weights {
 pub struct Matrix {
     coded: Tensor,
     format: BlockFormat,
+    activations: Activations,
     bias: Option<Tensor>,
 }
 
 impl Matrix {
     /// `x · Wᵀ + bias`.
     pub fn apply(&self, x: &Tensor) -> wootz::Result<Tensor> {
-        let product = x.quant_matmul(&self.coded, self.format)?;
+        let product = x.quant_matmul(&self.coded, self.format, self.activations)?;
         match &self.bias {
             Some(bias) => product.add(bias),
             None => Ok(product),

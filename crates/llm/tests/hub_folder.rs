@@ -12,7 +12,7 @@ use wootz_gguf::Gguf;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::quantize::{Mix, quantize_file};
 use wootz_llm::tokenizer::{Encoding, Tokenizer};
-use wootz_llm::{Model, Session, SessionOptions, hub};
+use wootz_llm::{Model, ModelOptions, Session, SessionOptions, hub};
 
 /// A tensor's name in a hub's file.
 fn hub_name(arch: &str, name: &str) -> String {
@@ -128,14 +128,14 @@ fn folders_are_the_models_they_hold() {
         let gguf = model(arch, BlockFormat::F32, |_| true);
         let folder = tempfile::tempdir().unwrap();
         write_folder(&gguf, arch, folder.path());
-        let expected = logits(Model::from_gguf(gguf, &Device::cpu()).unwrap());
-        let ours = logits(Model::open(folder.path(), &Device::cpu()).unwrap());
+        let expected = logits(Model::from_gguf(gguf, &Device::cpu(), ModelOptions::default()).unwrap());
+        let ours = logits(Model::open(folder.path(), &Device::cpu(), ModelOptions::default()).unwrap());
         assert!(difference(&ours, &expected) < 1e-4, "{arch}: {}", difference(&ours, &expected));
         // As a GGUF file, rows in the order of GGUF.
         let file = folder.path().join("all.gguf");
         let opened = hub::open(folder.path().join("model-1.safetensors")).unwrap();
         quantize_file(&opened, &file, Mix::from_name("f32").unwrap(), 2, &mut |_| {}).unwrap();
-        let rewritten = Model::open(&file, &Device::cpu()).unwrap();
+        let rewritten = Model::open(&file, &Device::cpu(), ModelOptions::default()).unwrap();
         assert!(rewritten.gguf().metadata().get("wootz.rope.pairs").is_none());
         let rewritten = logits(rewritten);
         assert!(difference(&rewritten, &expected) < 1e-4, "{arch}: {}", difference(&rewritten, &expected));
@@ -208,7 +208,8 @@ fn bad_folders_are_refused_with_facts() {
     std::fs::copy(path.join("model-1.safetensors"), &file).unwrap();
     assert!(refused().contains("twice"), "{}", refused());
     std::fs::remove_file(&file).unwrap();
-    let error = Model::open(path, &Device::cpu()).err().expect("half a model").to_string();
+    let error =
+        Model::open(path, &Device::cpu(), ModelOptions::default()).err().expect("half a model").to_string();
     assert!(error.contains("blk.") || error.contains("output"), "{error}");
     let odd = Tensor::from_slice(&[1.0f32]).unwrap();
     wootz::save_safetensors(&file, &[("model.layers.0.magic.weight", &odd)]).unwrap();

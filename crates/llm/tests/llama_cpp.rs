@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use wootz::Device;
 use wootz_llm::estimate::CacheFormat;
-use wootz_llm::{Model, Session, SessionOptions};
+use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
 
 fn golden(file: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file)
@@ -18,7 +18,10 @@ fn tokens(vocab: usize) -> Vec<u32> {
 #[test]
 fn logits_equal_llama_cpps() {
     for family in ["llama", "qwen2", "qwen3", "gemma3", "rwkv7"] {
-        let model = Arc::new(Model::open(golden(&format!("tiny-{family}.model")), &Device::cpu()).unwrap());
+        let model = Arc::new(
+            Model::open(golden(&format!("tiny-{family}.model")), &Device::cpu(), ModelOptions::default())
+                .unwrap(),
+        );
         let vocab = model.config().vocab;
         let options = SessionOptions { context: 64, cache: CacheFormat::F32 };
         let mut session = Session::new(&model, options).unwrap();

@@ -5,13 +5,14 @@ mod tiny;
 
 use std::sync::Arc;
 use tiny::{VOCAB, model};
-use wootz::Device;
 use wootz::metal::{MetalBackend, SoftOptions};
+use wootz::{Activations, Device};
 use wootz_blocks::BlockFormat;
-use wootz_llm::{Model, Session, SessionOptions};
+use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
 
 fn session(arch: &str, format: BlockFormat, device: &Device) -> Session {
-    let model = Model::from_gguf(model(arch, format, |_| true), device).unwrap();
+    let options = ModelOptions { activations: Activations::Precise };
+    let model = Model::from_gguf(model(arch, format, |_| true), device, options).unwrap();
     Session::new(&Arc::new(model), SessionOptions::default()).unwrap()
 }
 
@@ -32,8 +33,7 @@ fn a_decode_step_is_one_command_buffer() {
             let theirs = on_cpu.advance(&[token]).unwrap();
             let size = theirs.iter().fold(0f32, |m, x| m.max(x.abs()));
             let error = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max) / size;
-            // The CPU multiplies quantised weights by activations of 8 bits, Metal by floats.
-            assert!(error < if format.is_float() { 2e-3 } else { 0.06 }, "{arch} in {format}: {error}");
+            assert!(error < 1e-3, "{arch} in {format}: {error}");
         }
     }
 }

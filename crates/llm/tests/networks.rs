@@ -8,11 +8,11 @@ use reference::{attention_logits, recurrent_logits};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tiny::{VOCAB, model};
-use wootz::Device;
+use wootz::{Activations, Device};
 use wootz_blocks::BlockFormat;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::sampling::Sampling;
-use wootz_llm::{Finish, Model, Request, Session, SessionOptions};
+use wootz_llm::{Finish, Model, ModelOptions, Request, Session, SessionOptions};
 
 const FAMILIES: [&str; 5] = ["llama", "qwen2", "qwen3", "gemma3", "rwkv7"];
 const EXACT: SessionOptions = SessionOptions { context: 0, cache: CacheFormat::F32 };
@@ -21,8 +21,14 @@ fn tokens(count: usize) -> Vec<u32> {
     (0..count).map(|i| (i * i * 7 + i * 13 + 3) as u32 % VOCAB as u32).collect()
 }
 
+const PRECISE: ModelOptions = ModelOptions { activations: Activations::Precise };
+
 fn load(arch: &str, format: BlockFormat) -> Arc<Model> {
-    Arc::new(Model::from_gguf(model(arch, format, |_| true), &Device::cpu()).unwrap())
+    load_as(arch, format, ModelOptions::default())
+}
+
+fn load_as(arch: &str, format: BlockFormat, options: ModelOptions) -> Arc<Model> {
+    Arc::new(Model::from_gguf(model(arch, format, |_| true), &Device::cpu(), options).unwrap())
 }
 
 /// Logits after every token, read together.
@@ -81,11 +87,13 @@ fn quantised_weights_are_used_as_they_are() {
         ("rwkv7", BlockFormat::Q8_0),
     ] {
         let tokens = tokens(12);
-        let model = load(arch, format);
-        // The reference reads the same blocks; what differs is the 8-bit activations.
-        let error = difference(&together(&model, &tokens, EXACT), &reference(arch, &model, &tokens));
-        let allowed = if format.is_float() { 1e-4 } else { 0.06 };
-        assert!(error < allowed, "{arch} in {format}: {error}");
+        // The reference reads the same blocks; what differs is the activations of 8 or 16 bits.
+        let rounded = if format.is_float() { 1e-4 } else { 0.06 };
+        for (options, allowed) in [(ModelOptions::default(), rounded), (PRECISE, 3e-4)] {
+            let model = load_as(arch, format, options);
+            let error = difference(&together(&model, &tokens, EXACT), &reference(arch, &model, &tokens));
+            assert!(error < allowed, "{arch} in {format}, {options:?}: {error}");
+        }
     }
 }
 
@@ -194,18 +202,23 @@ fn answers_of_one_batch_are_those_of_each_alone() {
 }
 
 /// A prompt that leaves the window and a token after it, on the CPU and on every other device. Imitated devices are slow,
-/// so there is one float model per family and one quantised model.
+/// so there is one quantised model per family, each of another format, and one of floats.
 #[test]
 fn every_device_gives_the_cpus_logits() {
     let prompt = tokens(11);
     let run = |arch, format, device: &Device| {
-        let model = Model::from_gguf(model(arch, format, |_| true), device)?;
+        let model = Model::from_gguf(model(arch, format, |_| true), device, PRECISE)?;
         let mut session = Session::new(&Arc::new(model), EXACT)?;
         Ok::<_, wootz_llm::Error>([session.advance(&prompt)?, session.advance(&[7])?].concat())
     };
-    let cases =
-        FAMILIES.map(|arch| (arch, BlockFormat::F32)).into_iter().chain([("llama", BlockFormat::Q8_0)]);
-    for (arch, format) in cases {
+    for (arch, format) in [
+        ("llama", BlockFormat::Q4_1),
+        ("qwen2", BlockFormat::Q5_0),
+        ("qwen3", BlockFormat::Q8_0),
+        ("gemma3", BlockFormat::IQ4_NL),
+        ("rwkv7", BlockFormat::Q4_0),
+        ("llama", BlockFormat::F32),
+    ] {
         let expected = run(arch, format, &Device::cpu()).unwrap();
         let size = expected.iter().fold(0f32, |m, x| m.max(x.abs()));
         for device in Device::all().iter().filter(|device| device.name() != "cpu") {
@@ -213,9 +226,7 @@ fn every_device_gives_the_cpus_logits() {
                 run(arch, format, device).unwrap_or_else(|e| panic!("{arch} in {format} on {device}: {e}"));
             assert_eq!(got.len(), expected.len());
             let worst = got.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max) / size;
-            // The CPU rounds activations to 8 bits before quantised products; others may not.
-            let allowed = if format.is_float() { 1e-3 } else { 0.05 };
-            assert!(worst < allowed, "{arch} in {format} on {device}: {worst}");
+            assert!(worst < 1e-3, "{arch} in {format} on {device}: {worst}");
         }
     }
 }
@@ -278,7 +289,7 @@ fn generation_ends_when_told() {
 #[test]
 fn bad_models_and_bad_input_are_refused() {
     let missing = model("llama", BlockFormat::F32, |name| name != "blk.1.ffn_up.weight");
-    let error = Model::from_gguf(missing, &Device::cpu()).err().unwrap().to_string();
+    let error = Model::from_gguf(missing, &Device::cpu(), ModelOptions::default()).err().unwrap().to_string();
     assert!(error.contains("blk.1.ffn_up.weight"), "{error}");
     let model = load("llama", BlockFormat::F32);
     let mut session = Session::new(&model, SessionOptions { context: 16, ..EXACT }).unwrap();

@@ -328,7 +328,9 @@ impl<'a> Lowering<'a> {
             }
             Op::Attention(spec) => Kernel::Attention(*spec),
             Op::Gather { axis } => Kernel::Gather { axis: *axis },
-            Op::QuantMatmul { format } => Kernel::QuantMatmul { format: *format },
+            Op::QuantMatmul { format, activations } => {
+                Kernel::QuantMatmul { format: *format, activations: *activations }
+            }
             Op::QuantGather { format } => Kernel::QuantGather { format: *format },
             Op::Wkv7 => Kernel::Wkv7,
             Op::Custom(kernel) => Kernel::Custom(kernel.clone()),

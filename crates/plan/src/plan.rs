@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use std::sync::Arc;
-use wootz_ir::op::{ArgOp, AttentionSpec, Bits, ReduceOp, RopeStyle, ScanOp, ScatterMode};
+use wootz_ir::op::{Activations, ArgOp, AttentionSpec, Bits, ReduceOp, RopeStyle, ScanOp, ScatterMode};
 use wootz_ir::scalar::Program;
 use wootz_ir::{BlockFormat, CustomKernel, DType, Layout, Shape};
 
@@ -205,6 +205,8 @@ pub enum Kernel {
     QuantMatmul {
         /// How rows are coded.
         format: BlockFormat,
+        /// How input 0 is read.
+        activations: Activations,
     },
     /// Rows of input 0 (plain bytes) by input 1.
     QuantGather {

@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
-use wootz::Tensor;
+use wootz::{Activations, Tensor};
 use wootz_llm::chat::Message;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::sampling::Sampling;
 use wootz_llm::tokenizer::Encoding;
-use wootz_llm::{Error, Generated, Model, Request, Session, SessionOptions};
+use wootz_llm::{Error, Generated, Model, ModelOptions, Request, Session, SessionOptions};
 
 fn from_llm(error: Error) -> PyErr {
     match error {
@@ -70,6 +70,7 @@ impl PyModel {
         device: Option<&Bound<'_, PyAny>>,
         context: usize,
         cache: &str,
+        precise: bool,
     ) -> PyResult<PyModel> {
         let device = device_of(device)?;
         let known = |name: &str| match name {
@@ -84,7 +85,8 @@ impl PyModel {
         if !path.exists() {
             return Err(raise("FileError", format!("{shown}: no such file or folder")));
         }
-        let model = interruptible(py, move || Model::open(&path, &device))?;
+        let activations = if precise { Activations::Precise } else { Activations::Rounded };
+        let model = interruptible(py, move || Model::open(&path, &device, ModelOptions { activations }))?;
         let model = Arc::new(model.map_err(from_llm)?);
         let options = SessionOptions { context, cache };
         let session = Session::new(&model, options).map_err(from_llm)?;

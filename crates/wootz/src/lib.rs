@@ -62,5 +62,5 @@ pub use tensor::{Axis, Stored, Tensor};
 pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
 pub use wootz_cpu::{KernelTime, profile as profile_cpu};
 pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
-pub use wootz_ir::op::RopeStyle;
+pub use wootz_ir::op::{Activations, RopeStyle};
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};

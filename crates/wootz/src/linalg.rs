@@ -2,7 +2,7 @@
 
 use crate::operators::Operand;
 use crate::tensor::Tensor;
-use wootz_ir::op::RopeStyle;
+use wootz_ir::op::{Activations, RopeStyle};
 use wootz_ir::{BlockFormat, Error, Result, Shape, build};
 
 /// What [`Tensor::attention`] does beyond `softmax(q·kᵀ·scale)·v`.
@@ -78,8 +78,13 @@ impl Tensor {
     }
 
     /// `x […, k] · Wᵀ` where `weights [n, bytes]` are rows of `W` coded in `format`.
-    pub fn quant_matmul(&self, weights: &Tensor, format: BlockFormat) -> Result<Tensor> {
-        self.wrap(build::quant_matmul(&self.node, &weights.node, format))
+    pub fn quant_matmul(
+        &self,
+        weights: &Tensor,
+        format: BlockFormat,
+        activations: Activations,
+    ) -> Result<Tensor> {
+        self.wrap(build::quant_matmul(&self.node, &weights.node, format, activations))
     }
 
     /// Rows of a quantised matrix (`self`, `[n, bytes]`) by index, as f32.

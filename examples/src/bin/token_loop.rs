@@ -1,7 +1,7 @@
 //! A token loop over Q4_K weights. The whole step (embedding, four layers, logits, the choice of the next token) is one plan
 //! that is built once and replayed: the device gets one batch per token, and only the token's number comes back.
 
-use wootz::{BlockFormat, DType, Device, Result, Tensor, compile};
+use wootz::{Activations, BlockFormat, DType, Device, Result, Tensor, compile};
 
 const WIDTH: usize = 256;
 const VOCABULARY: usize = 512;
@@ -33,7 +33,7 @@ fn matrix(rows: usize, seed: u64, device: &Device) -> Result<Matrix> {
 fn logits(token: &Tensor, embedding: &Matrix, layers: &[Matrix], plain: bool) -> Result<Tensor> {
     let product = |x: &Tensor, m: &Matrix| match plain {
         true => x.matmul(&m.plain.t()?),
-        false => x.quant_matmul(&m.coded, BlockFormat::Q4_K),
+        false => x.quant_matmul(&m.coded, BlockFormat::Q4_K, Activations::Rounded),
     };
     let mut x = embedding.coded.quant_gather(token, BlockFormat::Q4_K)?;
     for layer in layers {

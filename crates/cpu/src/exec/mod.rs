@@ -252,7 +252,7 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
         Kernel::Matmul { .. } => matmul::shared_bytes(step, workers),
         Kernel::Reduce { .. } => reduce::shared_bytes(step, workers),
         Kernel::Attention(_) => attention::shared_bytes(step, workers),
-        Kernel::QuantMatmul { format } => quant::shared_bytes(step, *format, workers),
+        Kernel::QuantMatmul { .. } => quant::shared_bytes(step, workers),
         Kernel::Sort { .. } | Kernel::ArgSort { .. } => sort::shared_bytes(step, workers),
         Kernel::Map
         | Kernel::ArgReduce(_)
@@ -303,7 +303,7 @@ impl Task<'_> {
             Kernel::Gather { axis } => gather::run(self, workspace, *axis as usize),
             Kernel::Scatter { axis, mode } => scatter::scatter(self, workspace, *axis as usize, *mode),
             Kernel::WriteAt { axis } => scatter::write_at(self, workspace, *axis as usize),
-            Kernel::QuantMatmul { format } => quant::matmul(self, workspace, *format),
+            Kernel::QuantMatmul { .. } => quant::matmul(self, workspace),
             Kernel::QuantGather { format } => quant::gather(self, workspace, *format),
             Kernel::Wkv7 => wkv7::run(self, workspace),
             Kernel::Custom(kernel) => custom::run(self, kernel),

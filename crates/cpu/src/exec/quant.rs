@@ -17,48 +17,57 @@ fn is_direct(step: &Step) -> bool {
         && step.stores[0].layout.is_contiguous()
 }
 
-/// How many copies of the coded activations there are. One row is coded by every worker for itself: that takes no
-/// longer than to wait for one of them, and nobody has to.
-fn copies(rows: usize, workers: usize) -> usize {
-    if rows == 1 { workers } else { 1 }
+/// What a step multiplies.
+#[derive(Clone, Copy, PartialEq)]
+struct Problem {
+    format: BlockFormat,
+    rows: usize,
+    columns: usize,
+    width: usize,
+    /// Of activations as integers, where there is an integer product.
+    layout: Option<ActLayout>,
+}
+
+impl Problem {
+    /// `None` if the step is no quantised product, or an empty one.
+    fn of(step: &Step) -> Option<Problem> {
+        let Kernel::QuantMatmul { format, activations } = step.kernel else { return None };
+        let (x, weights) = (&step.input_shapes[0], &step.input_shapes[1]);
+        let columns = weights[1] / format.block_bytes() * format.block_len();
+        let rows = x.count().checked_div(columns)?;
+        let layout = ActLayout::new(columns, activations).filter(|_| Weights::supports(format));
+        (rows * weights[0] > 0).then_some(Problem { format, rows, columns, width: weights[0], layout })
+    }
+
+    /// Bytes of one copy of the activations.
+    fn coded_bytes(&self) -> usize {
+        let words = self.layout.map_or(self.columns, |layout| layout.words());
+        (self.rows * words * 4).next_multiple_of(64)
+    }
+
+    /// How many copies of the coded activations there are. One row is coded by every worker for itself: that takes no
+    /// longer than to wait for one of them, and nobody has to.
+    fn copies(&self, workers: usize) -> usize {
+        if self.rows == 1 { workers } else { 1 }
+    }
 }
 
 /// Activations coded, and results that an epilogue has yet to finish.
-pub fn shared_bytes(step: &Step, format: BlockFormat, workers: usize) -> usize {
-    let (x, weights) = (&step.input_shapes[0], &step.input_shapes[1]);
-    let columns = weights[1] / format.block_bytes() * format.block_len();
-    let rows = x.count().checked_div(columns).unwrap_or(0);
-    let results = if is_direct(step) { 0 } else { rows * weights[0] * 4 };
-    coded_bytes(rows, columns, format) * copies(rows, workers) + results
-}
-
-/// Bytes of one copy of the activations, as integers where there is an integer product.
-fn coded_bytes(rows: usize, columns: usize, format: BlockFormat) -> usize {
-    let words = match ActLayout::new(columns) {
-        Some(layout) if Weights::supports(format) => layout.words(),
-        _ => columns,
-    };
-    (rows * words * 4).next_multiple_of(64)
-}
-
-/// The number of columns of a product's weights, and whether its activations are coded as 8-bit integers.
-fn coding(step: &Step) -> Option<(usize, bool)> {
-    let Kernel::QuantMatmul { format } = step.kernel else { return None };
-    let weights = &step.input_shapes[1];
-    let columns = weights[1] / format.block_bytes() * format.block_len();
-    let is_empty = weights[0] == 0 || columns == 0;
-    (!is_empty).then(|| (columns, ActLayout::new(columns).is_some() && Weights::supports(format)))
+pub fn shared_bytes(step: &Step, workers: usize) -> usize {
+    let Some(problem) = Problem::of(step) else { return 0 };
+    let results = if is_direct(step) { 0 } else { problem.rows * problem.width * 4 };
+    problem.coded_bytes() * problem.copies(workers) + results
 }
 
 /// Whether a step leaves coded activations at the start of the shared memory.
 pub fn codes(step: &Step) -> bool {
-    coding(step).is_some()
+    Problem::of(step).is_some()
 }
 
 /// Whether what `earlier` coded is what `later` would code again.
 pub fn same_codes(earlier: &Step, later: &Step) -> bool {
-    coding(earlier).is_some()
-        && coding(earlier) == coding(later)
+    let (Some(a), Some(b)) = (Problem::of(earlier), Problem::of(later)) else { return false };
+    (a.columns, a.layout) == (b.columns, b.layout)
         && earlier.input_shapes[0] == later.input_shapes[0]
         && earlier.inputs[0] == later.inputs[0]
 }
@@ -78,13 +87,10 @@ fn bytes<'a>(task: &'a Task<'_>, slot: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(start.add(load.layout.offset), load.layout.shape.count()) }
 }
 
-/// Where this product's activations and unfinished results are.
+/// A worker's part of a product.
 struct Product<'a> {
     task: &'a Task<'a>,
-    format: BlockFormat,
-    rows: usize,
-    columns: usize,
-    width: usize,
+    problem: Problem,
     /// Where this worker finds the activations.
     coded: *mut u8,
     /// The rows of activations that this worker codes, and whether others wait for them.
@@ -94,29 +100,20 @@ struct Product<'a> {
     unfinished: *mut u8,
 }
 
-pub fn matmul(task: &Task<'_>, workspace: &mut Workspace, format: BlockFormat) {
-    let weights = &task.step.input_shapes[1];
-    let columns = weights[1] / format.block_bytes() * format.block_len();
-    let rows = task.step.input_shapes[0].count().checked_div(columns).unwrap_or(0);
-    if rows * weights[0] == 0 {
-        return;
-    }
-    let layout = ActLayout::new(columns).filter(|_| Weights::supports(format));
-    let copies = copies(rows, task.worker.count());
-    let bytes = coded_bytes(rows, columns, format);
+pub fn matmul(task: &Task<'_>, workspace: &mut Workspace) {
+    let Some(problem) = Problem::of(task.step) else { return };
+    let copies = problem.copies(task.worker.count());
+    let bytes = problem.coded_bytes();
     let is_shared = copies == 1;
     let product = Product {
         task,
-        format,
-        rows,
-        columns,
-        width: weights[0],
+        problem,
         coded: task.shared.get().wrapping_add(if is_shared { 0 } else { task.worker.index() * bytes }),
-        to_code: if is_shared { task.worker.split(rows, 1) } else { 0..rows },
+        to_code: if is_shared { task.worker.split(problem.rows, 1) } else { 0..problem.rows },
         is_shared,
         unfinished: task.shared.get().wrapping_add(copies * bytes),
     };
-    match layout {
+    match problem.layout {
         Some(layout) => product.by_integers(workspace, layout),
         None => product.by_floats(workspace),
     }
@@ -145,46 +142,46 @@ impl Product<'_> {
         if is_direct(self.task.step) {
             return;
         }
-        let tape = self.task.epilogue;
+        let (tape, Problem { rows, width, .. }) = (self.task.epilogue, self.problem);
         // SAFETY: this worker has just computed these results, and finishes no others.
         unsafe {
             let mut frame = tape.begin(self.task.run, workspace, own.len());
-            for row in 0..self.rows {
-                let points = row * self.width + own.start..row * self.width + own.end;
+            for row in 0..rows {
+                let points = row * width + own.start..row * width + own.end;
                 let from = output.add(points.start).cast_const().cast();
                 tape.store(self.task.run, &mut frame, points, from);
             }
         }
     }
 
-    /// 8-bit activations, integer dot products.
+    /// Activations of 8 bits or twice 8, integer dot products.
     fn by_integers(&self, workspace: &mut Workspace, layout: ActLayout) {
-        let task = self.task;
+        let (task, Problem { format, rows, columns, width, .. }) = (self.task, self.problem);
         let words = layout.words();
         let codes: *mut u32 = self.coded.cast();
-        let row_values = workspace.slice::<f32>(self.columns);
+        let row_values = workspace.slice::<f32>(columns);
         // SAFETY: workers code rows of their own, or copies of their own; a barrier stands between coding and reading
         // what others coded.
         unsafe {
             if !task.coded {
                 let tape = &task.inputs[0];
-                let mut frame = tape.begin(task.run, workspace, self.columns);
+                let mut frame = tape.begin(task.run, workspace, columns);
                 for row in self.to_code.clone() {
-                    let points = row * self.columns..(row + 1) * self.columns;
+                    let points = row * columns..(row + 1) * columns;
                     tape.load(task.run, &mut frame, points, row_values.as_mut_ptr().cast());
-                    let record = std::slice::from_raw_parts_mut(codes.add(row * words), words);
-                    layout.quantize_row(row_values, record);
+                    let records = std::slice::from_raw_parts_mut(codes.add(row * words), words);
+                    layout.quantize_row(row_values, records);
                 }
                 self.meet();
             }
-            let records = std::slice::from_raw_parts(codes, self.rows * words);
+            let records = std::slice::from_raw_parts(codes, rows * words);
             let acts = Acts::new(layout, records).expect("whole records were made");
-            let weights = Weights::new(self.format, bytes(task, 1), self.width, self.columns)
+            let weights = Weights::new(format, bytes(task, 1), width, columns)
                 .expect("the node was built with whole rows of a format that has a kernel");
-            let own = task.worker.split(self.width, GRAIN);
+            let own = task.worker.split(width, GRAIN);
             let output = self.output();
             if !own.is_empty() {
-                matmul_rows(&weights, &acts, own.clone(), Output::new(output, self.width));
+                matmul_rows(&weights, &acts, own.clone(), Output::new(output, width));
                 self.finish(workspace, own, output);
             }
         }
@@ -192,30 +189,30 @@ impl Product<'_> {
 
     /// Rows turned into floats one by one, for formats without an integer product.
     fn by_floats(&self, workspace: &mut Workspace) {
-        let task = self.task;
+        let (task, Problem { format, rows, columns, width, .. }) = (self.task, self.problem);
         let x: *mut f32 = self.coded.cast();
         // SAFETY: as in `by_integers`.
         unsafe {
             if !task.coded {
                 let tape = &task.inputs[0];
-                let mut frame = tape.begin(task.run, workspace, self.columns);
+                let mut frame = tape.begin(task.run, workspace, columns);
                 for row in self.to_code.clone() {
-                    let points = row * self.columns..(row + 1) * self.columns;
-                    tape.load(task.run, &mut frame, points, x.add(row * self.columns).cast());
+                    let points = row * columns..(row + 1) * columns;
+                    tape.load(task.run, &mut frame, points, x.add(row * columns).cast());
                 }
                 self.meet();
             }
-            let own = task.worker.split(self.width, GRAIN);
+            let own = task.worker.split(width, GRAIN);
             let output = self.output();
             let weights = bytes(task, 1);
-            let row_bytes = weights.len() / self.width;
-            let values = workspace.slice::<f32>(self.columns);
+            let row_bytes = weights.len() / width;
+            let values = workspace.slice::<f32>(columns);
             for column in own.clone() {
-                dequantize(self.format, &weights[column * row_bytes..][..row_bytes], values)
+                dequantize(format, &weights[column * row_bytes..][..row_bytes], values)
                     .expect("whole blocks, as the node was built");
-                for row in 0..self.rows {
-                    let x = std::slice::from_raw_parts(x.add(row * self.columns), self.columns);
-                    *output.add(row * self.width + column) = dot(x, values);
+                for row in 0..rows {
+                    let x = std::slice::from_raw_parts(x.add(row * columns), columns);
+                    *output.add(row * width + column) = dot(x, values);
                 }
             }
             if !own.is_empty() {

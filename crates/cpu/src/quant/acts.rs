@@ -1,9 +1,12 @@
 //! Activations as 8-bit codes, the other side of every quantised product.
 //!
-//! Each row of activations is one record: codes, one scale per 32 values, and the sums that weights with
-//! offsets need. One record serves weights of every format, so a mixed-format model quantises its activations once.
+//! A row of activations is one record, or two if it is to be precise: codes, one scale per 32 values, and the sums that
+//! weights with offsets need. The second record codes what the first one's rounding has left, with scales of its own, and
+//! the product with a row is the sum of both; that is 16 bits by the kernels of 8 bits. Records serve weights of every
+//! format, so a mixed-format model quantises its activations once.
 
 use crate::isa_fn;
+use wootz_ir::op::Activations;
 
 /// Values that share a scale.
 pub const GROUP: usize = 32;
@@ -11,19 +14,24 @@ pub const GROUP: usize = 32;
 /// Rows are padded with zeros to whole chunks of this many values, so that kernels work on whole chunks.
 pub const CHUNK: usize = 256;
 
-/// Sizes of a record, which is: codes (`i8`), scales per 32, sums per 32, sums per 16 (all `f32`).
+/// Sizes of records, which are: codes (`i8`), scales per 32, sums per 32, sums per 16 (all `f32`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActLayout {
     cols: usize,
     padded: usize,
+    records: usize,
 }
 
 impl ActLayout {
     /// For rows of `cols` values, or `None` if they are not whole groups of 32.
-    pub fn new(cols: usize) -> Option<ActLayout> {
+    pub fn new(cols: usize, activations: Activations) -> Option<ActLayout> {
         let padded = cols.checked_next_multiple_of(CHUNK)?;
         padded.checked_mul(2)?;
-        (cols.is_multiple_of(GROUP)).then_some(ActLayout { cols, padded })
+        let records = match activations {
+            Activations::Rounded => 1,
+            Activations::Precise => 2,
+        };
+        (cols.is_multiple_of(GROUP)).then_some(ActLayout { cols, padded, records })
     }
 
     /// Values per row.
@@ -31,16 +39,20 @@ impl ActLayout {
         self.cols
     }
 
-    /// 4-byte words of one row's record.
+    /// 4-byte words of one row's records.
     pub fn words(&self) -> usize {
+        self.records * self.record_words()
+    }
+
+    fn record_words(&self) -> usize {
         self.padded / 8 * 3
     }
 
-    fn split<'a>(&self, record: &'a [u32]) -> ActRow<'a> {
+    fn split<'a>(&self, record: &'a [u32]) -> Record<'a> {
         let (codes, rest) = record.split_at(self.padded / 4);
         let (scales, rest) = rest.split_at(self.padded / GROUP);
         let (sums, halves) = rest.split_at(self.padded / GROUP);
-        ActRow {
+        Record {
             codes: bytemuck::cast_slice(codes),
             scales: bytemuck::cast_slice(scales),
             sums: bytemuck::cast_slice(sums),
@@ -48,9 +60,22 @@ impl ActLayout {
         }
     }
 
-    /// Quantises one row into its record, which must have [`ActLayout::words`] words.
-    pub fn quantize_row(&self, x: &[f32], record: &mut [u32]) {
-        assert_eq!((x.len(), record.len()), (self.cols, self.words()), "row length and record size");
+    /// Quantises one row into its records, which must have [`ActLayout::words`] words. `x` is used up.
+    pub fn quantize_row(&self, x: &mut [f32], records: &mut [u32]) {
+        assert_eq!((x.len(), records.len()), (self.cols, self.words()), "row length and size of its records");
+        if self.cols == 0 {
+            return;
+        }
+        for (i, record) in records.chunks_exact_mut(self.record_words()).enumerate() {
+            self.quantize_record(x, record);
+            if i + 1 < self.records {
+                let done = self.split(record);
+                take_away(x, &done.codes[..self.cols], &done.scales[..self.cols / GROUP]);
+            }
+        }
+    }
+
+    fn quantize_record(&self, x: &[f32], record: &mut [u32]) {
         let (codes, rest) = record.split_at_mut(self.padded / 4);
         let (scales, rest) = rest.split_at_mut(self.padded / GROUP);
         let (sums, halves) = rest.split_at_mut(self.padded / GROUP);
@@ -104,9 +129,21 @@ isa_fn! {
     }
 }
 
-/// A view of one row's record.
+isa_fn! {
+    /// Leaves of `x` what its codes do not say.
+    fn take_away<I>(x: &mut [f32], codes: &[i8], scales: &[f32]) {
+        let groups = x.chunks_exact_mut(GROUP).zip(codes.chunks_exact(GROUP)).zip(scales);
+        for ((x, codes), scale) in groups {
+            for i in 0..GROUP {
+                x[i] = I::mul_add(f32::from(codes[i]), -*scale, x[i]);
+            }
+        }
+    }
+}
+
+/// A view of one record.
 #[derive(Clone, Copy, Debug)]
-pub struct ActRow<'a> {
+pub struct Record<'a> {
     /// Codes, padded with zeros to whole chunks.
     pub codes: &'a [i8],
     /// Scale of each 32 codes.
@@ -145,10 +182,15 @@ impl<'a> Acts<'a> {
         self.records.len().checked_div(self.layout.words()).unwrap_or(0)
     }
 
-    /// One row.
-    pub fn row(&self, row: usize) -> ActRow<'a> {
-        let words = self.layout.words();
-        self.layout.split(&self.records[row * words..][..words])
+    /// How many records a row has, whose products are to be added.
+    pub fn records(&self) -> usize {
+        self.layout.records
+    }
+
+    /// A record of a row.
+    pub fn record(&self, row: usize, record: usize) -> Record<'a> {
+        let words = self.layout.record_words();
+        self.layout.split(&self.records[(row * self.layout.records + record) * words..][..words])
     }
 }
 
@@ -157,8 +199,8 @@ pub fn quantize_rows(layout: ActLayout, x: &[f32]) -> Vec<u32> {
     let rows = x.len().checked_div(layout.cols).unwrap_or(0);
     let mut records = vec![0; rows * layout.words()];
     if layout.words() > 0 {
-        for (x, record) in x.chunks_exact(layout.cols).zip(records.chunks_exact_mut(layout.words())) {
-            layout.quantize_row(x, record);
+        for (x, records) in x.chunks_exact(layout.cols).zip(records.chunks_exact_mut(layout.words())) {
+            layout.quantize_row(&mut x.to_vec(), records);
         }
     }
     records

@@ -1,4 +1,4 @@
-//! Quantised matrix products: block-quantised weights × 8-bit activations, by integer dot products.
+//! Quantised matrix products: block-quantised weights × activations of 8 bits (or twice 8), by integer dot products.
 //!
 //! `out[a, r] = Σ_k weights[r, k] * acts[a, k]`. Weights are used as they stand in the file, never repacked at load:
 //! a product with one or a few rows of activations ([`matmul_rows`] picks) reads the blocks once at memory speed,
@@ -7,7 +7,8 @@
 //!
 //! Promises: any weight bytes are safe (lengths are checked, codes are any bits); results do not depend on how
 //! rows are split between threads. The error against exact arithmetic is that of 8-bit activations with
-//! a scale per 32 values. NaN in the activations counts as 0, and a group with an infinity as all zeros.
+//! a scale per 32 values, or of 16-bit ones where they are asked to be precise. NaN in the activations counts as 0, and a
+//! group with an infinity as all zeros.
 //!
 //! Functions are single-threaded over a range of weight rows; who calls them splits the rows.
 
@@ -22,7 +23,7 @@ use std::ops::Range;
 
 use wootz_blocks::BlockFormat;
 
-pub use acts::{ActLayout, ActRow, Acts, CHUNK, GROUP, quantize_rows};
+pub use acts::{ActLayout, Acts, CHUNK, GROUP, Record, quantize_rows};
 
 use crate::isa::{self, Level};
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use wootz_blocks::{BlockFormat, CodedBlock, Group, formats::*};
 
-use super::{ActRow, Acts, Output, Weights};
+use super::{Acts, Output, Record, Weights};
 
 /// See [`super::matmul_rows`].
 ///
@@ -52,12 +52,13 @@ fn run<B: CodedBlock>(
             block.groups(groups);
         }
         for a in 0..acts.rows() {
-            store(a, r, dot(&codes, &groups, B::GROUP, &acts.row(a)));
+            let dots = (0..acts.records()).map(|i| dot(&codes, &groups, B::GROUP, &acts.record(a, i)));
+            store(a, r, dots.sum());
         }
     }
 }
 
-fn dot(codes: &[i8], groups: &[Group], len: usize, act: &ActRow<'_>) -> f32 {
+fn dot(codes: &[i8], groups: &[Group], len: usize, act: &Record<'_>) -> f32 {
     let mut sum = 0f32;
     for (i, (group, codes)) in groups.iter().zip(codes.chunks_exact(len)).enumerate() {
         let acts = &act.codes[i * len..][..len];

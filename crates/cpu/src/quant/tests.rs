@@ -1,6 +1,7 @@
 //! Every format, shape and kernel against the reference dot product of `wootz-blocks`.
 
 use wootz_blocks::{BlockFormat, dequantize, quantize};
+use wootz_ir::op::Activations;
 
 use super::*;
 
@@ -23,21 +24,33 @@ fn all_kernels() -> impl Iterator<Item = (&'static str, Kernel)> {
     kernels(*isa::available().last().unwrap())
 }
 
-/// The product of the dequantised weights and activations, in f64; and how large its terms are.
-fn expected(w: &[f32], acts: &ActRow<'_>, cols: usize) -> (f64, f64) {
-    let (mut sum, mut size) = (0f64, 0f64);
-    for k in 0..cols {
-        let a = f64::from(acts.scales[k / 32]) * f64::from(acts.codes[k]);
-        let term = f64::from(w[k]) * a;
-        sum += term;
-        size += term.abs();
-    }
-    (sum, size)
+/// What the codes of a row stand for.
+fn decoded(acts: &Acts<'_>, row: usize) -> Vec<f64> {
+    let value = |k: usize, record: Record<'_>| f64::from(record.scales[k / 32]) * f64::from(record.codes[k]);
+    let cols = 0..acts.layout().cols();
+    cols.map(|k| (0..acts.records()).map(|i| value(k, acts.record(row, i))).sum()).collect()
 }
 
-fn check(format: BlockFormat, bytes: &[u8], (rows, cols, act_rows): (usize, usize, usize)) {
+/// The product of the dequantised weights and activations, in f64; and how large its terms are.
+fn expected(w: &[f32], x: &[f64]) -> (f64, f64) {
+    let terms = || w.iter().zip(x).map(|(w, x)| f64::from(*w) * x);
+    (terms().sum(), terms().map(f64::abs).sum())
+}
+
+fn check(format: BlockFormat, bytes: &[u8], shape: (usize, usize, usize)) {
+    for activations in [Activations::Rounded, Activations::Precise] {
+        check_activations(format, bytes, shape, activations);
+    }
+}
+
+fn check_activations(
+    format: BlockFormat,
+    bytes: &[u8],
+    (rows, cols, act_rows): (usize, usize, usize),
+    activations: Activations,
+) {
     let x = random(act_rows * cols, 7);
-    let layout = ActLayout::new(cols).unwrap();
+    let layout = ActLayout::new(cols, activations).unwrap();
     let records = quantize_rows(layout, &x);
     let acts = Acts::new(layout, &records).unwrap();
     let weights = Weights::new(format, bytes, rows, cols).unwrap();
@@ -52,14 +65,15 @@ fn check(format: BlockFormat, bytes: &[u8], (rows, cols, act_rows): (usize, usiz
             unsafe { kernel(&weights, &acts, range, Output::new(out.as_mut_ptr(), stride)) };
         }
         for a in 0..act_rows {
+            let x = decoded(&acts, a);
             for r in 0..rows {
-                let (sum, size) = expected(&w[r * cols..][..cols], &acts.row(a), cols);
+                let (sum, size) = expected(&w[r * cols..][..cols], &x);
                 let got = f64::from(out[a * stride + r]);
                 // Codes made unsigned by an offset have terms some times larger than the product's own.
                 let close = (got - sum).abs() <= 2e-5 * size + 1e-9;
                 assert!(
                     close,
-                    "{format} {name}: ({a}, {r}) of {rows} x {cols} is {got}, expected {sum} ± {size}"
+                    "{format} {name} {activations:?}: ({a}, {r}) of {rows} x {cols} is {got}, expected {sum} ± {size}"
                 );
             }
             assert!(
@@ -111,14 +125,14 @@ fn extreme_codes_do_not_overflow() {
             dequantize(format, &bytes, &mut w).unwrap();
             for act_rows in [1, 5] {
                 for value in [1.0f32, -1.0] {
-                    let layout = ActLayout::new(cols).unwrap();
+                    let layout = ActLayout::new(cols, Activations::Rounded).unwrap();
                     let records = quantize_rows(layout, &vec![value; act_rows * cols]);
                     let acts = Acts::new(layout, &records).unwrap();
                     for (name, kernel) in all_kernels() {
                         let mut out = vec![0f32; act_rows * 16];
                         // SAFETY: `out` has `act_rows` rows of 16 values.
                         unsafe { kernel(&weights, &acts, 0..16, Output::new(out.as_mut_ptr(), 16)) };
-                        let (sum, size) = expected(&w[..cols], &acts.row(0), cols);
+                        let (sum, size) = expected(&w[..cols], &decoded(&acts, 0));
                         for got in &out {
                             let close = (f64::from(*got) - sum).abs() <= 2e-5 * size + 1e-6;
                             assert!(close, "{format} {name} {pattern:#x}: {got}, expected {sum}");
@@ -152,7 +166,7 @@ fn set_scales(format: BlockFormat, bytes: &mut [u8]) {
 
 #[test]
 fn activations_round_to_the_nearest_code() {
-    let layout = ActLayout::new(64).unwrap();
+    let layout = ActLayout::new(64, Activations::Rounded).unwrap();
     let mut x = vec![0.0f32; 64];
     x[0] = -127.0;
     x[1] = 63.4;
@@ -161,7 +175,7 @@ fn activations_round_to_the_nearest_code() {
     x[33] = 1.0;
     let records = quantize_rows(layout, &x);
     let acts = Acts::new(layout, &records).unwrap();
-    let row = acts.row(0);
+    let row = acts.record(0, 0);
     assert_eq!((row.codes[0], row.codes[1], row.codes[20]), (-127, 63, 3));
     assert_eq!(row.scales[0], 1.0);
     assert_eq!((row.half_sums[0], row.half_sums[1], row.sums[0]), (-64.0, 3.0, -61.0));
@@ -170,12 +184,33 @@ fn activations_round_to_the_nearest_code() {
 }
 
 #[test]
+fn a_second_record_keeps_what_the_first_rounds_away() {
+    let x = random(10 * 96, 5);
+    for (activations, bits) in [(Activations::Rounded, 8), (Activations::Precise, 16)] {
+        let layout = ActLayout::new(96, activations).unwrap();
+        let records = quantize_rows(layout, &x);
+        let acts = Acts::new(layout, &records).unwrap();
+        let mut worst = 0f64;
+        for (row, x) in x.chunks_exact(96).enumerate() {
+            for (group, decoded) in x.chunks_exact(32).zip(decoded(&acts, row).chunks_exact(32)) {
+                let largest = group.iter().fold(0f64, |m, v| m.max(f64::from(v.abs())));
+                let errors = group.iter().zip(decoded).map(|(x, d)| (f64::from(*x) - d).abs() / largest);
+                worst = errors.fold(worst, f64::max);
+            }
+        }
+        // Half a code is lost, of codes up to 127, or to 127 · 254.
+        let step = f64::from(1 << bits);
+        assert!((0.5 / step..1.1 / step).contains(&worst), "{activations:?}: {worst}");
+    }
+}
+
+#[test]
 fn activations_of_any_size_are_safe() {
-    let layout = ActLayout::new(32).unwrap();
+    let layout = ActLayout::new(32, Activations::Precise).unwrap();
     for v in [0.0, 1e-45, 1e-38, 1e-30, 3e36, f32::INFINITY, f32::NAN] {
         let records = quantize_rows(layout, &[v; 32]);
         let acts = Acts::new(layout, &records).unwrap();
-        let row = acts.row(0);
+        let row = acts.record(0, 0);
         assert!(row.scales[0].is_finite() && row.sums[0].is_finite(), "{v}");
         if v.is_normal() {
             let back = row.scales[0] * f32::from(row.codes[5]);
@@ -194,10 +229,10 @@ fn wrong_shapes_are_errors() {
     assert!(matches!(Weights::new(BlockFormat::Q8_0, &bytes, 3, 32), Err(QuantError::Shape { .. })));
     assert!(Weights::new(BlockFormat::Q8_0, &bytes, usize::MAX, 32).is_err());
     let weights = Weights::new(BlockFormat::Q8_0, &bytes, 2, 32).unwrap();
-    let layout = ActLayout::new(64).unwrap();
+    let layout = ActLayout::new(64, Activations::Rounded).unwrap();
     let records = quantize_rows(layout, &[0.0; 64]);
     let acts = Acts::new(layout, &records).unwrap();
     assert!(matches!(matmul(&weights, &acts, &mut [0.0; 2]), Err(QuantError::Mismatch { .. })));
-    assert_eq!(ActLayout::new(33), None);
+    assert_eq!(ActLayout::new(33, Activations::Rounded), None);
     assert!(Acts::new(layout, &records[1..]).is_none());
 }

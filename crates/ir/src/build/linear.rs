@@ -4,7 +4,7 @@ use super::{cast, expand, node};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::NodeRef;
-use crate::op::{AttentionSpec, Bits, Op};
+use crate::op::{Activations, AttentionSpec, Bits, Op};
 use crate::shape::Shape;
 use wootz_blocks::BlockFormat;
 
@@ -126,7 +126,12 @@ fn quant_columns(op: &'static str, weights: &NodeRef, format: BlockFormat) -> Re
 }
 
 /// `x […, k] · Wᵀ` where the rows of `W [n, k]` are coded in `format` and given as bytes.
-pub fn quant_matmul(x: &NodeRef, weights: &NodeRef, format: BlockFormat) -> Result<NodeRef> {
+pub fn quant_matmul(
+    x: &NodeRef,
+    weights: &NodeRef,
+    format: BlockFormat,
+    activations: Activations,
+) -> Result<NodeRef> {
     let columns = quant_columns("quant_matmul", weights, format)?;
     let rank = x.shape().rank();
     if rank == 0 || x.shape()[rank - 1] != columns {
@@ -139,7 +144,8 @@ pub fn quant_matmul(x: &NodeRef, weights: &NodeRef, format: BlockFormat) -> Resu
     let dtype = x.dtype();
     let x = cast(x, DType::F32);
     let shape = x.shape().with(rank - 1, weights.shape()[0]);
-    Ok(cast(&node(Op::QuantMatmul { format }, [x, weights.clone()], shape, DType::F32)?, dtype))
+    let op = Op::QuantMatmul { format, activations };
+    Ok(cast(&node(op, [x, weights.clone()], shape, DType::F32)?, dtype))
 }
 
 /// Rows of a quantised matrix by index, as f32.

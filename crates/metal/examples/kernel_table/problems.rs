@@ -5,6 +5,7 @@ use softmetal::profile::{Counters, DispatchProfile};
 use wootz_blocks::{BlockFormat, quantize};
 use wootz_ir::build::{self, AttentionOptions};
 use wootz_ir::graph::NodeRef;
+use wootz_ir::op::Activations;
 use wootz_ir::{DType, Layout, Shape};
 use wootz_report::Counted;
 
@@ -126,5 +127,5 @@ fn quantised(rig: &Rig, format: BlockFormat, (m, n, k): (usize, usize, usize)) -
     let bytes = blocks(format, n, k);
     let layout = Layout::contiguous(&Shape::from([n, bytes.len() / n]));
     let w = rig.place(&bytes, layout, DType::U8);
-    build::quant_matmul(&rig.floats(&noise(1, m * k), [m, k], DType::F32), &w, format)
+    build::quant_matmul(&rig.floats(&noise(1, m * k), [m, k], DType::F32), &w, format, Activations::Precise)
 }

@@ -43,7 +43,7 @@ impl Weights {
 const FEW: usize = 8;
 
 pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
-    let wootz_plan::Kernel::QuantMatmul { format } = step.kernel else {
+    let wootz_plan::Kernel::QuantMatmul { format, .. } = step.kernel else {
         unreachable!("{} is not a quantised product", step.kernel.name())
     };
     let (Some(x), Some(bytes)) = (step.inputs[0].plain(), step.inputs[1].plain()) else {

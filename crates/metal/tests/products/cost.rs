@@ -3,6 +3,7 @@
 use crate::rig::{Rig, noise};
 use wootz_blocks::BlockFormat;
 use wootz_ir::build::{self, AttentionOptions};
+use wootz_ir::op::Activations;
 use wootz_ir::{DType, Layout, Shape};
 
 /// Four rows share what a simdgroup loads of the vector; with that, every byte is read once.
@@ -14,7 +15,7 @@ fn q4_k_gemv_reads_weights_once_and_synchronises_nothing() {
     let layout = Layout::contiguous(&Shape::from([n, bytes.len() / n]));
     let w = rig.place(&bytes, layout, DType::U8);
     let x = rig.floats(&noise(1, k), [1, k], DType::F32);
-    let profiles = rig.profiles(&build::quant_matmul(&x, &w, format).unwrap());
+    let profiles = rig.profiles(&build::quant_matmul(&x, &w, format, Activations::Precise).unwrap());
     let [launch] = &profiles[..] else { panic!("{} launches", profiles.len()) };
     let c = &launch.counters;
     let bound = bytes.len() + n / 4 * k * 4;

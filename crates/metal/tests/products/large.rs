@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wootz_backend::{Backend, HostMemory};
 use wootz_blocks::BlockFormat;
 use wootz_ir::graph::{Leaf, Node, NodeRef};
+use wootz_ir::op::Activations;
 use wootz_ir::{DType, Layout, Shape, build};
 use wootz_metal::SoftOptions;
 
@@ -48,7 +49,8 @@ fn rows_of_blocks() {
     let w = sparse(&rig, [first, second], [2, bytes.len() / 2], DType::U8);
     for m in [1, m] {
         let x = noise(3, m * k);
-        let node = build::quant_matmul(&rig.floats(&x, [m, k], DType::F32), &w, format).unwrap();
+        let node = build::quant_matmul(&rig.floats(&x, [m, k], DType::F32), &w, format, Activations::Precise)
+            .unwrap();
         let wanted: Vec<f64> = (0..m * 2)
             .map(|i| (0..k).map(|p| f64::from(x[i / 2 * k + p]) * f64::from(values[i % 2 * k + p])).sum())
             .collect();

@@ -3,6 +3,7 @@
 use crate::rig::{Rig, close, noise};
 use wootz_blocks::{BlockFormat, dequantize, quantize};
 use wootz_ir::layout::Span;
+use wootz_ir::op::Activations;
 use wootz_ir::{DType, Layout, Shape, build};
 
 /// Quantised rows, and what they stand for.
@@ -34,7 +35,8 @@ fn rows_and_vectors_beyond_a_tile() {
         let x = noise(5, m * k);
         let width = format.bytes_of(k).unwrap();
         let w = rig.place(&bytes, Layout::contiguous(&Shape::from([n, width])), DType::U8);
-        let node = build::quant_matmul(&rig.floats(&x, [m, k], DType::F32), &w, format).unwrap();
+        let node = build::quant_matmul(&rig.floats(&x, [m, k], DType::F32), &w, format, Activations::Precise)
+            .unwrap();
         close(&format!("{format} {shape:?}"), &rig.run(&node).unwrap(), &reference(&x, &values, shape), 2e-5);
     }
 }
@@ -54,7 +56,9 @@ fn weights_out_of_place_are_packed() {
             let w = build::slice(&padded, &spans).unwrap();
             let x = noise(5, m * k);
             let backwards: Vec<f32> = values.chunks(k).rev().flatten().copied().collect();
-            let node = build::quant_matmul(&rig.floats(&x, [m, k], DType::F32), &w, format).unwrap();
+            let node =
+                build::quant_matmul(&rig.floats(&x, [m, k], DType::F32), &w, format, Activations::Precise)
+                    .unwrap();
             let what = format!("{format} with {m} vectors");
             close(&what, &rig.run(&node).unwrap(), &reference(&x, &backwards, (m, n, k)), 2e-5);
         }

@@ -15,19 +15,20 @@ from .errors import ArgumentError
 __all__ = ["Model", "Stream", "Tokenizer", "load"]
 
 
-def load(path_or_name, *, device=None, context=0, cache="float16"):
+def load(path_or_name, *, device=None, context=0, cache="float16", precise=False):
     """Loads a model: a GGUF file, a folder of safetensors, or a known model or ``hf:OWNER/REPO[/FILE]``, which is fetched
     on first use.
 
     ``context`` is the most tokens of prompt and answer together (0: what the model was made for), ``cache`` how keys and
-    values are kept: ``float32``, ``float16``, ``bfloat16`` or ``q8_0``.
+    values are kept: ``float32``, ``float16``, ``bfloat16`` or ``q8_0``. A CPU rounds activations to 8 bits where weights are
+    quantised; with ``precise`` it keeps 16, so that every device gives the same answer.
     """
     path = _os.fspath(path_or_name)
     if not _os.path.exists(path):
         looks_like_a_path = _os.sep in path or path.endswith(".gguf")
         if path.startswith("hf:") or not looks_like_a_path:
             path = _native._fetch_model(path)
-    return Model(_native._Model(path, device, context, cache))
+    return Model(_native._Model(path, device, context, cache, precise))
 
 
 class Tokenizer:

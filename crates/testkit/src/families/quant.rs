@@ -8,6 +8,7 @@ use crate::tolerance::{Tolerance, epsilon};
 use crate::values;
 use wootz_blocks::{BlockFormat, dequantize, quantize};
 use wootz_ir::graph::{Leaf as GraphLeaf, Node};
+use wootz_ir::op::Activations;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, ElementwiseOp, Layout, Number, build};
 
@@ -20,6 +21,9 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
         }
         for (m, n) in [(1, 1), (1, 33), (2, 7), (5, 16), (9, 3), (33, 4)] {
             list.push(product(format, m, n, DType::F32, LayoutClass::Contiguous));
+        }
+        for (m, n) in [(1, 9), (3, 4), (9, 17)] {
+            list.push(precise_product(format, m, n));
         }
         list.push(exact_product(format, 3, 17));
         list.push(exact_product(format, 8, 4));
@@ -61,7 +65,17 @@ fn product(format: BlockFormat, m: usize, n: usize, dtype: DType, class: LayoutC
     let x = values::ordinary(&mut random, [m, columns(format)], dtype, -2.0, 2.0);
     let relative =
         if format.is_float() { 32.0 * epsilon(DType::F32) } else { 0.032 / (columns(format) as f64).sqrt() };
-    finish(draft, format, Leaf::new(x, class, 0), n, relative)
+    finish(draft, (format, Activations::Rounded), Leaf::new(x, class, 0), n, relative)
+}
+
+/// The same, where a device has to keep 16 bits.
+fn precise_product(format: BlockFormat, m: usize, n: usize) -> Case {
+    let draft = Draft::new("quant_matmul", format.name(), DType::F32).detail(format!("precise_{m}x{n}"));
+    let mut random = draft.random();
+    let x = values::ordinary(&mut random, [m, columns(format)], DType::F32, -2.0, 2.0);
+    let coding = if format.is_float() { 0.0 } else { 0.032 / 256.0 / (columns(format) as f64).sqrt() };
+    let relative = coding + 32.0 * epsilon(DType::F32);
+    finish(draft, (format, Activations::Precise), Leaf::contiguous(x), n, relative)
 }
 
 /// Whole activations up to 127, with 127 in every run of 32: coding them in 8 bits loses nothing, and what is left is
@@ -71,10 +85,16 @@ fn exact_product(format: BlockFormat, m: usize, n: usize) -> Case {
     let mut random = draft.random();
     let mut x = values::whole(&mut random, [m, columns(format)], DType::F32, -126, 126);
     x.data.iter_mut().step_by(32).for_each(|v| *v = Number::Float(127.0));
-    finish(draft, format, Leaf::contiguous(x), n, 64.0 * epsilon(DType::F32))
+    finish(draft, (format, Activations::Rounded), Leaf::contiguous(x), n, 64.0 * epsilon(DType::F32))
 }
 
-fn finish(draft: Draft, format: BlockFormat, x: Leaf, n: usize, relative: f64) -> Case {
+fn finish(
+    draft: Draft,
+    (format, activations): (BlockFormat, Activations),
+    x: Leaf,
+    n: usize,
+    relative: f64,
+) -> Case {
     let mut random = Random::named(&format!("{}/weights", draft.name()));
     let (bytes, values) = weights(&mut random, format, n);
     let columns = columns(format);
@@ -82,7 +102,7 @@ fn finish(draft: Draft, format: BlockFormat, x: Leaf, n: usize, relative: f64) -
     let transposed = (0..columns * n).map(|i| Number::Float(values[i % n * columns + i / n].abs() as f64));
     let transposed = HostTensor::new([columns, n], DType::F64, transposed);
     let case = draft.case(vec![x, Leaf::contiguous(bytes)], tolerance, move |n| {
-        build::quant_matmul(&n[0], &n[1], format)
+        build::quant_matmul(&n[0], &n[1], format, activations)
     });
     case.magnitude(move |n| {
         let layout = Layout::contiguous(&transposed.shape);

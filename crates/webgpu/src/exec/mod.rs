@@ -44,7 +44,7 @@ pub(crate) fn lower(task: &Task<'_>) -> Result<Vec<Dispatch>> {
         Kernel::Gather { axis } => index::gather(task, *axis as usize),
         Kernel::Scatter { axis, mode } => index::scatter(task, *axis as usize, *mode),
         Kernel::WriteAt { axis } => index::write_at(task, *axis as usize),
-        Kernel::QuantMatmul { format } => quant::matmul(task, *format),
+        Kernel::QuantMatmul { format, .. } => quant::matmul(task, *format),
         Kernel::QuantGather { format } => quant::gather(task, *format),
         Kernel::Wkv7 => wkv7::lower(task),
         Kernel::Custom(kernel) => custom::lower(task, kernel)?,

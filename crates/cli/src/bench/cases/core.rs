@@ -2,7 +2,7 @@
 
 use super::{Case, Fallible, Input, Ready, Suite, Work, evaluating, graph, input};
 use serde_json::json;
-use wootz::{AttentionOptions, BlockFormat, DType, Device, Tensor};
+use wootz::{Activations, AttentionOptions, BlockFormat, DType, Device, Tensor};
 
 pub fn cases() -> Vec<Case> {
     let mut cases = gemm();
@@ -59,7 +59,8 @@ fn quant_case(format: BlockFormat, rows: usize, n: usize) -> Case {
     let prepare = move |device: &Device| -> Fallible<Ready> {
         let x = input([rows, n], 1).tensor(device)?;
         let weights = coded(format, n, device)?;
-        let mut ready = evaluating(vec![x, weights], move |t| t[0].quant_matmul(&t[1], format));
+        let mut ready =
+            evaluating(vec![x, weights], move |t| t[0].quant_matmul(&t[1], format, Activations::Rounded));
         ready.extra = json!({ "format": format.name(), "rows": n, "columns": n });
         Ok(ready)
     };

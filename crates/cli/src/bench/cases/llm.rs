@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wootz::Device;
 use wootz_gguf::Gguf;
 use wootz_llm::pull;
-use wootz_llm::{Model, Session, SessionOptions};
+use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
 
 const PROMPT: u32 = 128;
 const STEPS: u32 = 16;
@@ -78,7 +78,7 @@ pub fn cases(models: &[ModelFile]) -> Vec<Case> {
 
 /// From an empty sequence: all tokens at once, or one after another.
 fn prepare(file: &ModelFile, device: &Device, at_once: bool, count: u32) -> Fallible<Ready> {
-    let model = Arc::new(Model::open(&file.path, device)?);
+    let model = Arc::new(Model::open(&file.path, device, ModelOptions::default())?);
     let mut session = Session::new(&model, SessionOptions { context: 512, ..SessionOptions::default() })?;
     let tokens: Vec<u32> = (0..count).map(|i| i * 37 % 1000 + 20).collect();
     let extra = json!({ "model": file.path.display().to_string(), "tokens": tokens });

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::format::{Format, chunk_bytes, padded_tail};
 use super::simd::Simd;
-use super::{ActRow, Acts, Output, Weights};
+use super::{Acts, Output, Record, Weights};
 use crate::isa::{AHEAD, prefetch};
 
 /// # Safety
@@ -24,8 +24,12 @@ pub(super) unsafe fn rows<S: Simd, F: Format>(
             // SAFETY: the row has `cols / 32` groups, and the activations are padded to whole chunks.
             // The output is the caller's promise.
             unsafe {
-                *out.ptr.add(a * out.stride + r) = dot_row::<S, F>(row, weights.cols / 32, &acts.row(a))
-            };
+                let mut sum = dot_row::<S, F>(row, weights.cols / 32, &acts.record(a, 0));
+                for i in 1..acts.records() {
+                    sum += dot_row::<S, F>(row, weights.cols / 32, &acts.record(a, i));
+                }
+                *out.ptr.add(a * out.stride + r) = sum;
+            }
         }
     }
 }
@@ -41,7 +45,7 @@ struct Sums<S: Simd> {
 /// # Safety
 /// `row` must hold `groups` groups of the format, and `act` as many, padded to whole chunks.
 #[inline(always)]
-unsafe fn dot_row<S: Simd, F: Format>(row: &[u8], groups: usize, act: &ActRow<'_>) -> f32 {
+unsafe fn dot_row<S: Simd, F: Format>(row: &[u8], groups: usize, act: &Record<'_>) -> f32 {
     // SAFETY: `row` holds `groups` groups and perhaps more; `act` holds at least as many, rounded up to whole chunks.
     unsafe {
         let zero = S::no_floats();
@@ -86,7 +90,7 @@ struct Stored([f32; 16]);
 #[inline(always)]
 unsafe fn chunk<S: Simd, F: Format>(
     w: *const u8,
-    act: &ActRow<'_>,
+    act: &Record<'_>,
     c: usize,
     groups: usize,
     sums: &mut Sums<S>,

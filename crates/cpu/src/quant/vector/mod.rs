@@ -17,7 +17,7 @@ use std::ops::Range;
 use wootz_blocks::BlockFormat;
 
 use self::{format::Format, nibbles::*, superblocks::*};
-use super::{ActRow, Acts, Kernel, Output, Weights};
+use super::{Acts, Kernel, Output, Record, Weights};
 use crate::isa::Level;
 
 /// From this many activation rows on, unpacking weights into tiles is cheaper than decoding them per row.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::format::Format;
 use super::panel::{self, COLS, Panel, ROWS};
 use super::simd::Simd;
-use super::{ActRow, Acts, Output, Weights};
+use super::{Acts, Output, Record, Weights};
 
 /// Activation rows of a tile with two panels, as many as fill the 16 registers. A row of either panel holds a float and an
 /// integer at a time; where 16-bit sums last for a few products only, both they and 32-bit sums.
@@ -93,11 +93,13 @@ impl Tile<'_> {
     ) {
         // SAFETY: the caller's promises: rows and columns exist, and the output may be written.
         unsafe {
-            let rows: [ActRow<'_>; A] = std::array::from_fn(|i| acts.row(a + i));
             let mut sums = [[S::no_floats(); A]; P];
             let base = self.cols.start / 32;
-            for g in 0..self.cols.len() / 32 {
-                self.group::<S, F, P, A>(&rows, (g, base + g), &mut sums);
+            for record in 0..acts.records() {
+                let rows: [Record<'_>; A] = std::array::from_fn(|i| acts.record(a + i, record));
+                for g in 0..self.cols.len() / 32 {
+                    self.group::<S, F, P, A>(&rows, (g, base + g), &mut sums);
+                }
             }
             for p in 0..P {
                 for i in 0..A {
@@ -114,7 +116,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn group<S: Simd, F: Format, const P: usize, const A: usize>(
         &self,
-        rows: &[ActRow<'_>; A],
+        rows: &[Record<'_>; A],
         (g, at): (usize, usize),
         sums: &mut [[S::Floats; A]; P],
     ) {
@@ -136,7 +138,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn part<S: Simd, F: Format, const P: usize, const A: usize, const H: usize>(
         &self,
-        rows: &[ActRow<'_>; A],
+        rows: &[Record<'_>; A],
         (g, at): (usize, usize),
         sums: &mut [[S::Floats; A]; P],
     ) {
@@ -173,7 +175,7 @@ impl Tile<'_> {
     #[inline(always)]
     unsafe fn products<S: Simd, F: Format, const P: usize, const A: usize, const H: usize>(
         &self,
-        rows: &[ActRow<'_>; A],
+        rows: &[Record<'_>; A],
         (g, at): (usize, usize),
     ) -> [[S::Ints; A]; P] {
         let (first, end) = if F::SPLIT { (4 * H, 4 * H + 4) } else { (0, 8) };
