@@ -3,7 +3,8 @@
 //! what counts is how many multiply-adds an access serves.
 //!
 //! A lane has QUADS quads of columns and all ROWS rows of the tile. For four steps of k it reads a quad of `a` for one row
-//! in every `lanes`, and four rows of its own quads of `b`.
+//! in every `lanes`, and four rows of its own quads of `b`; or, where columns of `b` are rows of blocks, four neighbours of
+//! each.
 
 use super::matmul::Problem;
 use crate::codegen::{Code, Dispatch, Target};
@@ -19,21 +20,30 @@ pub fn lanes(target: &Target, problem: Problem) -> Option<usize> {
     (target.cpu && least == most && (4..=16).contains(&most) && large).then_some(most)
 }
 
-/// The launch, given `a_at_4`, `b_at_4` and either `finish_4` or `finish`.
-pub fn launch(problem: Problem, mut code: Code<'_>, lanes: usize) -> Dispatch {
+/// How `b` is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// By `b_at_4`.
+    Floats,
+    /// By `row_start` and the functions of a block format.
+    Blocks,
+}
+
+/// The launch, given `a_at_4`, functions that read `b`, and either `finish_4` or `finish`.
+pub fn launch(problem: Problem, mut code: Code<'_>, lanes: usize, right: Right) -> Dispatch {
     let rows = if problem.m <= 16 { 16 } else { 32 };
     let columns = 4 * QUADS * lanes;
     code.arg("m", problem.m);
     code.arg("n", problem.n);
     code.arg("k", problem.k);
-    let text = kernel(problem, rows, lanes);
+    let text = kernel(problem, rows, lanes, right);
     code.push(&text);
     let tiles = problem.batch * problem.m.div_ceil(rows) * problem.n.div_ceil(columns);
     code.dispatch("matmul_broadcast", tiles)
 }
 
 /// The kernel's text: everything is unrolled, for only then are sums in registers.
-fn kernel(problem: Problem, rows: usize, lanes: usize) -> String {
+fn kernel(problem: Problem, rows: usize, lanes: usize, right: Right) -> String {
     let columns = 4 * QUADS * lanes;
     let mut out = format!(
         "@compute @workgroup_size({lanes})\nfn matmul_broadcast(@builtin(workgroup_id) group: vec3<u32>, \
@@ -50,18 +60,33 @@ fn kernel(problem: Problem, rows: usize, lanes: usize) -> String {
     }
     // Places beyond the edges repeat the last ones; their sums are not stored.
     for c in 0..QUADS {
-        let last = if problem.n.is_multiple_of(4) { "n - 4u" } else { "n - 1u" };
-        let _ = writeln!(out, "    let column{c} = min(left + {}u, {last});", 4 * lanes * c);
+        let column = 4 * lanes * c;
+        match right {
+            Right::Floats => {
+                let last = if problem.n.is_multiple_of(4) { "n - 4u" } else { "n - 1u" };
+                let _ = writeln!(out, "    let column{c} = min(left + {column}u, {last});");
+            }
+            Right::Blocks => (0..4).for_each(|i| {
+                let row = format!("min(left + {}u, n - 1u)", column + i);
+                let _ = writeln!(out, "    let start{c}_{i} = row_start({row});");
+            }),
+        }
     }
     for r in 0..rows.div_ceil(lanes) {
         let _ = writeln!(out, "    let row{r} = min(top + {}u + lane % {rows}u, m - 1u);", r * lanes);
     }
-    out.push_str("    for (var k = 0u; k < depth; k += 4u) {\n");
+    match right {
+        Right::Floats => out.push_str("    for (var k = 0u; k < depth; k += 4u) {\n"),
+        Right::Blocks => begin_chunk(&mut out),
+    }
     for r in 0..rows.div_ceil(lanes) {
         let _ = writeln!(out, "        let a{r} = a_at_4(batch, row{r}, k);");
     }
     for (j, part) in ["x", "y", "z", "w"].iter().enumerate() {
-        four_steps(&mut out, problem, j);
+        match right {
+            Right::Floats => four_steps(&mut out, problem, j),
+            Right::Blocks => across_blocks(&mut out, j, part),
+        }
         for r in 0..rows {
             let (held, by) = (r / lanes, r % lanes);
             let _ =
@@ -71,7 +96,7 @@ fn kernel(problem: Problem, rows: usize, lanes: usize) -> String {
             }
         }
     }
-    out.push_str("    }\n");
+    out.push_str(if right == Right::Blocks { "    }\n    }\n" } else { "    }\n" });
     for r in 0..rows {
         let _ = writeln!(out, "    if top + {r}u < m {{");
         for c in 0..QUADS {
@@ -97,6 +122,38 @@ fn four_steps(out: &mut String, problem: Problem, j: usize) {
                  k + {j}u < depth);"
             );
         }
+    }
+}
+
+/// Goes over the chunks of all blocks, and the quads of a chunk.
+fn begin_chunk(out: &mut String) {
+    out.push_str(
+        "    for (var chunk = 0u; chunk < depth / 32u; chunk++) {\n    let part = chunk % (BLOCK_LEN / 32u);\n    \
+         let block = chunk / (BLOCK_LEN / 32u) * BLOCK_BYTES;\n",
+    );
+    for c in 0..QUADS {
+        for i in 0..4 {
+            let _ = writeln!(out, "    let at{c}_{i} = start{c}_{i} + block;");
+            let _ = writeln!(out, "    let s{c}_{i} = block_scales(at{c}_{i}, part);");
+        }
+    }
+    out.push_str("    for (var quad = 0u; quad < 8u; quad++) {\n        let k = 32u * chunk + 4u * quad;\n");
+    for c in 0..QUADS {
+        for i in 0..4 {
+            let _ = writeln!(
+                out,
+                "        let half{c}_{i} = select(s{c}_{i}.xy, s{c}_{i}.zw, quad >= 4u);\n        \
+                 let w{c}_{i} = half{c}_{i}.x * block_codes(at{c}_{i}, part, quad) + half{c}_{i}.y;"
+            );
+        }
+    }
+}
+
+/// Step `j` of the four neighbours in each of a lane's blocks.
+fn across_blocks(out: &mut String, j: usize, part: &str) {
+    for c in 0..QUADS {
+        let four = (0..4).map(|i| format!("w{c}_{i}.{part}")).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(out, "        let b{j}_{c} = vec4<f32>({four});");
     }
 }
 

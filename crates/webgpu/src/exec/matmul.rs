@@ -1,6 +1,7 @@
 //! Matrix products: tiles for large ones (of cooperative matrices where the adapter has them), split dots for few rows or columns, an invocation per element for the rest.
 
-use super::{WG, broadcast};
+use super::WG;
+use super::broadcast::{self, Right};
 use crate::codegen::types::{literal, name};
 use crate::codegen::{Code, Dispatch, Task, binary};
 use std::fmt::Write;
@@ -90,7 +91,7 @@ pub fn lower(task: &Task<'_>, problem: Problem) -> Vec<Dispatch> {
         } else {
             code.finish(t);
         }
-        return vec![broadcast::launch(problem, code, lanes)];
+        return vec![broadcast::launch(problem, code, lanes, Right::Floats)];
     }
     code.finish(t);
     let along = task.step.inputs[1].plain().is_some_and(|load| {

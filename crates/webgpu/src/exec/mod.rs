@@ -9,6 +9,7 @@ mod map;
 mod matmul;
 mod norm;
 mod quant;
+mod quant_broadcast;
 mod reduce;
 mod rope;
 mod scan;

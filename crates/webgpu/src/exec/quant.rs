@@ -1,6 +1,8 @@
 //! Products with, and rows of, block-quantised matrices.
 
+use super::broadcast::{self, Right};
 use super::matmul::Problem;
+use super::quant_broadcast::{self, Place};
 use super::{WG, spread};
 use crate::codegen::{Access, Bound, Code, Dispatch, Task, convert};
 use wootz_ir::{BlockFormat, ScalarType};
@@ -18,6 +20,10 @@ pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
     if m * n == 0 {
         return vec![];
     }
+    let problem = Problem { batch: 1, m, n, k };
+    if let Some(lanes) = quant_broadcast::lanes(task.target).filter(|_| !format.is_float()) {
+        return vec![on_a_cpu(task, format, problem, lanes)];
+    }
     let mut code = Code::new(task, None);
     let t = code.input(0);
     weights(&mut code, 1, format);
@@ -28,7 +34,7 @@ pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
             "fn a_at(batch: u32, row: u32, k: u32) -> f32 {{\n    return in0(row * {columns} + k);\n}}\n\
              fn b_at(batch: u32, k: u32, column: u32) -> f32 {{\n    return quant_value(column, k);\n}}\n"
         ));
-        return vec![Problem { batch: 1, m, n, k }.launch(code, t, true)];
+        return vec![problem.launch(code, t, true)];
     }
     code.arg("m", m);
     code.arg("n", n);
@@ -42,6 +48,31 @@ pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
     code.constant("ROWS", rows);
     code.constant("LANE_SUMS", rows * WG);
     vec![code.dispatch("quant_dot", n.div_ceil(WG / LANES) * m.div_ceil(rows))]
+}
+
+/// The product on an adapter that is a CPU.
+fn on_a_cpu(task: &Task<'_>, format: BlockFormat, problem: Problem, lanes: usize) -> Dispatch {
+    let mut code = Code::new(task, None);
+    let t = code.input(0);
+    code.input_4(0);
+    if problem.m <= quant_broadcast::FEW {
+        let place = rows(&mut code, 1, format);
+        quant_broadcast::block_in_registers(&mut code, place, format);
+        format_functions(&mut code, format);
+        code.finish(t);
+        return quant_broadcast::launch_few(problem, code, lanes, format);
+    }
+    weights(&mut code, 1, format);
+    let columns = code.word(problem.k as u32);
+    code.push(&format!(
+        "fn a_at_4(batch: u32, row: u32, k: u32) -> vec4<f32> {{\n    return in0_4(row * {columns} + k);\n}}\n"
+    ));
+    if problem.n.is_multiple_of(4) {
+        code.finish_4(t);
+    } else {
+        code.finish(t);
+    }
+    broadcast::launch(problem, code, lanes, Right::Blocks)
 }
 
 pub fn gather(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
@@ -61,24 +92,27 @@ pub fn gather(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
     vec![code.dispatch("quant_rows", groups)]
 }
 
-/// How the matrix in an input slot is read: bytes and words by address, the start of a row, and the format's code.
-fn weights(code: &mut Code<'_>, slot: usize, format: BlockFormat) {
+/// `row_start(row)`, the address of a row of the matrix in an input slot.
+fn rows(code: &mut Code<'_>, slot: usize, format: BlockFormat) -> Place {
     let load = code.step.inputs[slot].loads[0].clone();
     let Source::Buffer(id) = load.source else { unreachable!("quantised rows are in memory") };
     let bytes = code.plan.buffers[id as usize].bytes;
-    let k = code.open(Bound::Plan(id), bytes, Access::Read);
-    let (first, stride) =
-        (code.word(load.layout.offset as u32), code.word(load.layout.strides[0] as i32 as u32));
-    let step = load.layout.strides[1];
-    let aligned = load.layout.offset.is_multiple_of(4)
-        && load.layout.strides[0] % 4 == 0
-        && format.block_bytes().is_multiple_of(4);
+    let buffer = code.open(Bound::Plan(id), bytes, Access::Read);
+    let layout = &load.layout;
+    debug_assert!(layout.strides[1] == 1 || layout.shape[1] <= 1, "bytes of a row follow one another");
+    let (first, stride) = (code.word(layout.offset as u32), code.word(layout.strides[0] as i32 as u32));
     code.push(&format!("fn row_start(row: u32) -> u32 {{\n    return {first} + row * {stride};\n}}\n"));
-    debug_assert!(step == 1 || load.layout.shape[1] <= 1, "bytes of a row follow one another");
+    let steps = layout.offset | layout.strides[0].unsigned_abs() | format.block_bytes();
+    Place { buffer, alignment: 1 << steps.trailing_zeros() }
+}
+
+/// How the matrix in an input slot is read: bytes and words by address, the start of a row, and the format's code.
+fn weights(code: &mut Code<'_>, slot: usize, format: BlockFormat) {
+    let Place { buffer: k, alignment } = rows(code, slot, format);
     code.push(&format!(
         "fn weight_byte(at: u32) -> u32 {{\n    return (g{k}(at >> 2u) >> (8u * (at & 3u))) & 0xffu;\n}}\n"
     ));
-    let word = if aligned {
+    let word = if alignment.is_multiple_of(4) {
         format!("    return g{k}(at >> 2u);\n")
     } else {
         format!(
@@ -87,17 +121,21 @@ fn weights(code: &mut Code<'_>, slot: usize, format: BlockFormat) {
         )
     };
     code.push(&format!("fn weight_word(at: u32) -> u32 {{\n{word}}}\n"));
-    if format.is_float() {
-        let value = match format {
-            BlockFormat::F32 => "bitcast<f32>(weight_word(row_start(row) + 4u * k))",
-            BlockFormat::F16 => "half_at(row_start(row) + 2u * k)",
-            _ => {
-                "f32_of((weight_byte(row_start(row) + 2u * k) | (weight_byte(row_start(row) + 2u * k + 1u) << 8u)) << 16u)"
-            }
-        };
-        code.push(&format!("fn quant_value(row: u32, k: u32) -> f32 {{\n    return {value};\n}}\n"));
-        return;
+    if !format.is_float() {
+        return format_functions(code, format);
     }
+    let value = match format {
+        BlockFormat::F32 => "bitcast<f32>(weight_word(row_start(row) + 4u * k))",
+        BlockFormat::F16 => "half_at(row_start(row) + 2u * k)",
+        _ => {
+            "f32_of((weight_byte(row_start(row) + 2u * k) | (weight_byte(row_start(row) + 2u * k + 1u) << 8u)) << 16u)"
+        }
+    };
+    code.push(&format!("fn quant_value(row: u32, k: u32) -> f32 {{\n    return {value};\n}}\n"));
+}
+
+/// The functions of a block format, over `weight_word` and `weight_byte`.
+fn format_functions(code: &mut Code<'_>, format: BlockFormat) {
     let name = format.name();
     code.constant("BLOCK_LEN", format.block_len());
     code.constant("BLOCK_BYTES", format.block_bytes());

@@ -1,0 +1,148 @@
+//! Quantised products on adapters that are CPUs, where every access to memory goes lane by lane and costs as much as dozens
+//! of operations: a lane has rows of W to itself and reads a block of one in as few quads as there are, and the lanes of
+//! a subgroup hand each other what they have read of x.
+
+use super::matmul::Problem;
+use crate::codegen::{Code, Dispatch, Target};
+use std::fmt::Write;
+use wootz_ir::BlockFormat;
+
+/// Rows of x up to which a lane has one row of W.
+pub const FEW: usize = 8;
+
+/// Quads of x in a chunk.
+const QUADS: usize = 8;
+
+/// The lanes of a subgroup, where products are to be made this way.
+pub fn lanes(target: &Target) -> Option<usize> {
+    let (least, most) = target.subgroups?;
+    (target.cpu && least == most && (4..=16).contains(&most)).then_some(most)
+}
+
+/// Where the rows of W are: their buffer, and what their addresses are multiples of.
+#[derive(Clone, Copy)]
+pub struct Place {
+    pub buffer: usize,
+    pub alignment: usize,
+}
+
+/// `fn load_block(at: u32)`, which reads the block at an address, and `weight_word` and `weight_byte` of its bytes.
+///
+/// All that is known only at run time is in `load_block`: addresses within the block are constants once calls are inlined, and
+/// its words stay in registers.
+pub fn block_in_registers(code: &mut Code<'_>, place: Place, format: BlockFormat) {
+    let words = format.block_bytes().div_ceil(4);
+    let slack = 16 - place.alignment.min(16);
+    let quads = (format.block_bytes() + slack).div_ceil(16);
+    code.as_quads(place.buffer);
+    let mut out = format!(
+        "var<private> block: array<u32, {}>;\nfn load_block(at: u32) {{\n    let first = at >> 4u;\n",
+        words + 1
+    );
+    for i in 0..quads {
+        let _ = writeln!(out, "    let v{i} = q{}(first + {i}u);", place.buffer);
+    }
+    let mut held: Vec<String> =
+        (0..quads * 4).map(|i| format!("v{}.{}", i / 4, ["x", "y", "z", "w"][i % 4])).collect();
+    for (bit, by) in [(4, 1), (8, 2)] {
+        if place.alignment.is_multiple_of(2 * bit) {
+            continue;
+        }
+        for i in 0..held.len() - by {
+            let _ = writeln!(
+                out,
+                "    let by{by}_{i} = select({}, {}, (at & {bit}u) != 0u);",
+                held[i],
+                held[i + by]
+            );
+        }
+        held = (0..held.len() - by).map(|i| format!("by{by}_{i}")).collect();
+    }
+    let unaligned = !place.alignment.is_multiple_of(4);
+    if unaligned {
+        out.push_str("    let up = 8u * (at & 3u);\n");
+    }
+    for i in 0..words {
+        let word = match held.get(i + 1).filter(|_| unaligned) {
+            Some(next) => {
+                format!("select(({} >> up) | ({next} << (32u - up)), {}, up == 0u)", held[i], held[i])
+            }
+            None if unaligned => format!("{} >> up", held[i]),
+            None => held[i].clone(),
+        };
+        let _ = writeln!(out, "    block[{i}] = {word};");
+    }
+    out.push_str(BLOCK_BYTES_OF_REGISTERS);
+    code.push(&out);
+}
+
+const BLOCK_BYTES_OF_REGISTERS: &str = "}
+fn weight_byte(at: u32) -> u32 {
+    return (block[at >> 2u] >> (8u * (at & 3u))) & 0xffu;
+}
+fn weight_word(at: u32) -> u32 {
+    let up = 8u * (at & 3u);
+    if up == 0u {
+        return block[at >> 2u];
+    }
+    return (block[at >> 2u] >> up) | (block[(at >> 2u) + 1u] << (32u - up));
+}
+";
+
+/// The launch for few rows of x, given `load_block`, the format's functions, `in0_4` and `finish`.
+pub fn launch_few(problem: Problem, mut code: Code<'_>, lanes: usize, format: BlockFormat) -> Dispatch {
+    code.arg("n", problem.n);
+    code.arg("k", problem.k);
+    let text = few(problem.m, lanes, format);
+    code.push(&text);
+    code.dispatch("quant_broadcast", problem.n.div_ceil(lanes))
+}
+
+/// The kernel's text, all of a block unrolled.
+fn few(rows: usize, lanes: usize, format: BlockFormat) -> String {
+    let mut out = format!(
+        "@compute @workgroup_size({lanes})\nfn quant_broadcast(@builtin(workgroup_id) group: vec3<u32>, \
+         @builtin(local_invocation_index) lane: u32) {{\n    let depth = arg_k();\n    \
+         let index = group_index(group);\n    if index >= p[0].y {{\n        return;\n    }}\n    \
+         let column = index * {lanes}u + lane;\n    let start = row_start(min(column, arg_n() - 1u));\n"
+    );
+    for r in 0..rows {
+        let _ = writeln!(out, "    var sum{r} = vec4<f32>();");
+    }
+    let _ = writeln!(
+        out,
+        "    for (var b = 0u; b < depth / BLOCK_LEN; b++) {{\n        load_block(start + b * BLOCK_BYTES);"
+    );
+    for c in 0..format.block_len() / 32 {
+        let _ = writeln!(out, "        let s{c} = block_scales(0u, {c}u);");
+        for r in 0..rows {
+            for i in 0..QUADS.div_ceil(lanes) {
+                let quad = format!("4u * ((lane + {}u) % {QUADS}u)", i * lanes);
+                let _ = writeln!(
+                    out,
+                    "        let x{c}_{r}_{i} = in0_4({r}u * depth + b * BLOCK_LEN + {}u + {quad});",
+                    32 * c
+                );
+            }
+        }
+        for q in 0..QUADS {
+            let (scale, offset) = if q < QUADS / 2 { ("x", "y") } else { ("z", "w") };
+            let _ = writeln!(
+                out,
+                "        let w{c}_{q} = fma(block_codes(0u, {c}u, {q}u), vec4<f32>(s{c}.{scale}), vec4<f32>(s{c}.{offset}));"
+            );
+            for r in 0..rows {
+                let (held, by) = (q / lanes, q % lanes);
+                let x = format!("subgroupBroadcast(x{c}_{r}_{held}, {by}u)");
+                let _ = writeln!(out, "        sum{r} = fma(w{c}_{q}, {x}, sum{r});");
+            }
+        }
+    }
+    out.push_str("    }\n    if column < arg_n() {\n");
+    for r in 0..rows {
+        let total = format!("(sum{r}.x + sum{r}.y) + (sum{r}.z + sum{r}.w)");
+        let _ = writeln!(out, "        finish({r}u * arg_n() + column, {total});");
+    }
+    out.push_str("    }\n}\n");
+    out
+}
