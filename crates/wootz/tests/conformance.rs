@@ -3,7 +3,9 @@
 mod common;
 
 use common::Artificial;
-use wootz::check::{Level, bind, check, evaluate};
+use std::sync::Arc;
+use wootz::check::{Level, bind, check_matching, evaluate};
+use wootz::webgpu::{Options, WebGpuBackend};
 use wootz::{Device, Result};
 use wootz_plan::Capabilities;
 use wootz_testkit::{compare, random_graph};
@@ -17,7 +19,11 @@ fn other_devices() -> Vec<Device> {
 }
 
 fn passes(device: &Device, level: Level, least: usize) {
-    let report = check(device, level, |_, _| {});
+    passes_matching(device, level, |_| true, least);
+}
+
+fn passes_matching(device: &Device, level: Level, wanted: impl Fn(&str) -> bool, least: usize) {
+    let report = check_matching(device, level, wanted, &mut |_, _| {});
     let (cases, _, failed, _) = report.totals();
     let failures: Vec<&String> = report.rows.values().flat_map(|row| &row.failures).collect();
     assert_eq!(failed, 0, "{device}: {failures:#?}");
@@ -35,6 +41,20 @@ fn every_other_device_agrees_with_the_reference() {
         // The full level takes a software device minutes: `wootz check --device NAME`.
         passes(&device, Level::Quick, 500);
     }
+}
+
+/// A software adapter has kernels of its own for much; those of GPUs run on it too, where they are asked for.
+#[test]
+fn kernels_without_optional_features_agree_with_the_reference() {
+    let options = Options { plain: true, ..Options::default() };
+    let backend = match WebGpuBackend::with_options(options) {
+        Ok(backend) => backend,
+        Err(reason) => return println!("skipped: {reason}"),
+    };
+    let device = Device::from_backend(Arc::new(backend));
+    passes(&device, Level::Quick, 500);
+    // One, a few and many rows of every format.
+    passes_matching(&device, Level::Full, |name| name.contains("precise"), 45);
 }
 
 /// Random graphs, compared output by output; `seeds` bounds how many.

@@ -89,60 +89,77 @@ fn weight_word(at: u32) -> u32 {
 }
 ";
 
+/// Rows of W that a lane has, for which x is read once. What is unrolled grows with them.
+fn columns(format: BlockFormat) -> usize {
+    if format.block_len() > 32 { 2 } else { 4 }
+}
+
 /// The launch for few rows of x, given `load_block`, the format's functions, `in0_4` and `finish`.
 pub fn launch_few(problem: Problem, mut code: Code<'_>, lanes: usize, format: BlockFormat) -> Dispatch {
     code.arg("n", problem.n);
     code.arg("k", problem.k);
     let text = few(problem.m, lanes, format);
     code.push(&text);
-    code.dispatch("quant_broadcast", problem.n.div_ceil(lanes))
+    code.dispatch("quant_broadcast", problem.n.div_ceil(lanes * columns(format)))
 }
 
 /// The kernel's text, all of a block unrolled.
 fn few(rows: usize, lanes: usize, format: BlockFormat) -> String {
+    let columns = columns(format);
     let mut out = format!(
         "@compute @workgroup_size({lanes})\nfn quant_broadcast(@builtin(workgroup_id) group: vec3<u32>, \
          @builtin(local_invocation_index) lane: u32) {{\n    let depth = arg_k();\n    \
          let index = group_index(group);\n    if index >= p[0].y {{\n        return;\n    }}\n    \
-         let column = index * {lanes}u + lane;\n    let start = row_start(min(column, arg_n() - 1u));\n"
+         let left = index * {}u + lane;\n",
+        lanes * columns
     );
-    for r in 0..rows {
-        let _ = writeln!(out, "    var sum{r} = vec4<f32>();");
-    }
-    let _ = writeln!(
-        out,
-        "    for (var b = 0u; b < depth / BLOCK_LEN; b++) {{\n        load_block(start + b * BLOCK_BYTES);"
-    );
-    for c in 0..format.block_len() / 32 {
-        let _ = writeln!(out, "        let s{c} = block_scales(0u, {c}u);");
+    for j in 0..columns {
+        let _ = writeln!(out, "    let start{j} = row_start(min(left + {}u, arg_n() - 1u));", j * lanes);
         for r in 0..rows {
-            for i in 0..QUADS.div_ceil(lanes) {
-                let quad = format!("4u * ((lane + {}u) % {QUADS}u)", i * lanes);
-                let _ = writeln!(
-                    out,
-                    "        let x{c}_{r}_{i} = in0_4({r}u * depth + b * BLOCK_LEN + {}u + {quad});",
-                    32 * c
-                );
-            }
-        }
-        for q in 0..QUADS {
-            let (scale, offset) = if q < QUADS / 2 { ("x", "y") } else { ("z", "w") };
-            let _ = writeln!(
-                out,
-                "        let w{c}_{q} = fma(block_codes(0u, {c}u, {q}u), vec4<f32>(s{c}.{scale}), vec4<f32>(s{c}.{offset}));"
-            );
-            for r in 0..rows {
-                let (held, by) = (q / lanes, q % lanes);
-                let x = format!("subgroupBroadcast(x{c}_{r}_{held}, {by}u)");
-                let _ = writeln!(out, "        sum{r} = fma(w{c}_{q}, {x}, sum{r});");
-            }
+            let _ = writeln!(out, "    var sum{j}_{r} = vec4<f32>();");
         }
     }
-    out.push_str("    }\n    if column < arg_n() {\n");
-    for r in 0..rows {
-        let total = format!("(sum{r}.x + sum{r}.y) + (sum{r}.z + sum{r}.w)");
-        let _ = writeln!(out, "        finish({r}u * arg_n() + column, {total});");
+    out.push_str("    for (var b = 0u; b < depth / BLOCK_LEN; b++) {\n");
+    let chunks = format.block_len() / 32;
+    for (r, c) in (0..rows).flat_map(|r| (0..chunks).map(move |c| (r, c))) {
+        for i in 0..QUADS.div_ceil(lanes) {
+            let quad = format!("4u * ((lane + {}u) % {QUADS}u)", i * lanes);
+            let chunk = format!("{r}u * depth + b * BLOCK_LEN + {}u", 32 * c);
+            let _ = writeln!(out, "        let x{c}_{r}_{i} = in0_4({chunk} + {quad});");
+        }
     }
-    out.push_str("    }\n}\n");
+    for j in 0..columns {
+        let _ = writeln!(out, "        load_block(start{j} + b * BLOCK_BYTES);");
+        (0..chunks).for_each(|c| chunk(&mut out, (rows, lanes), j, c));
+    }
+    out.push_str("    }\n");
+    for j in 0..columns {
+        let column = format!("left + {}u", j * lanes);
+        let _ = writeln!(out, "    if {column} < arg_n() {{");
+        for r in 0..rows {
+            let s = format!("sum{j}_{r}");
+            let total = format!("({s}.x + {s}.y) + ({s}.z + {s}.w)");
+            let _ = writeln!(out, "        finish({r}u * arg_n() + {column}, {total});");
+        }
+        out.push_str("    }\n");
+    }
+    out.push_str("}\n");
     out
+}
+
+/// Chunk `c` of the block that was loaded from row `j`, with every row of x.
+fn chunk(out: &mut String, (rows, lanes): (usize, usize), j: usize, c: usize) {
+    let _ = writeln!(out, "        let s{j}_{c} = block_scales(0u, {c}u);");
+    for q in 0..QUADS {
+        let (scale, offset) = if q < QUADS / 2 { ("x", "y") } else { ("z", "w") };
+        let w = format!("w{j}_{c}_{q}");
+        let _ = writeln!(
+            out,
+            "        let {w} = s{j}_{c}.{scale} * block_codes(0u, {c}u, {q}u) + s{j}_{c}.{offset};"
+        );
+        for r in 0..rows {
+            let x = format!("subgroupBroadcast(x{c}_{r}_{}, {}u)", q / lanes, q % lanes);
+            let _ = writeln!(out, "        sum{j}_{r} = fma({w}, {x}, sum{j}_{r});");
+        }
+    }
 }
