@@ -24,29 +24,34 @@ pub(super) unsafe fn rows<S: Simd, F: Format>(
             // SAFETY: the row has `cols / 32` groups, and the activations are padded to whole chunks.
             // The output is the caller's promise.
             unsafe {
-                let mut sum = dot_row::<S, F>(row, weights.cols / 32, &acts.record(a, 0));
-                for i in 1..acts.records() {
-                    sum += dot_row::<S, F>(row, weights.cols / 32, &acts.record(a, i));
-                }
-                *out.ptr.add(a * out.stride + r) = sum;
+                let groups = weights.cols / 32;
+                *out.ptr.add(a * out.stride + r) = match acts.records() {
+                    1 => dot_row::<S, F, 1>(row, groups, &[acts.record(a, 0)]),
+                    _ => dot_row::<S, F, 2>(row, groups, &[acts.record(a, 0), acts.record(a, 1)]),
+                };
             }
         }
     }
 }
 
-/// Running sums of a row: products in two chains, so that additions overlap, and offsets.
+/// Running sums of a row: products in two chains, so that additions overlap, and offsets. A chain has every other group, or
+/// a record of its own.
 struct Sums<S: Simd> {
     products: [S::Floats; 2],
     offsets: S::Floats,
 }
 
-/// The dot product of a weight row and an activation row.
+/// The dot product of a weight row and an activation row of `R` records.
 ///
 /// # Safety
-/// `row` must hold `groups` groups of the format, and `act` as many, padded to whole chunks.
+/// `row` must hold `groups` groups of the format, and each record as many, padded to whole chunks.
 #[inline(always)]
-unsafe fn dot_row<S: Simd, F: Format>(row: &[u8], groups: usize, act: &Record<'_>) -> f32 {
-    // SAFETY: `row` holds `groups` groups and perhaps more; `act` holds at least as many, rounded up to whole chunks.
+unsafe fn dot_row<S: Simd, F: Format, const R: usize>(
+    row: &[u8],
+    groups: usize,
+    records: &[Record<'_>; R],
+) -> f32 {
+    // SAFETY: `row` holds `groups` groups and perhaps more; records hold at least as many, rounded up to whole chunks.
     unsafe {
         let zero = S::no_floats();
         let mut sums = Sums::<S> { products: [zero; 2], offsets: zero };
@@ -56,7 +61,7 @@ unsafe fn dot_row<S: Simd, F: Format>(row: &[u8], groups: usize, act: &Record<'_
             for line in (0..chunk_bytes::<F>()).step_by(64) {
                 prefetch(at.wrapping_add(AHEAD + line));
             }
-            chunk::<S, F>(at, act, c, 8, &mut sums);
+            chunk::<S, F, R>(at, records, c, 8, &mut sums);
         }
         let rest = groups % 8;
         if rest > 0 {
@@ -69,7 +74,7 @@ unsafe fn dot_row<S: Simd, F: Format>(row: &[u8], groups: usize, act: &Record<'_
                 copy = padded_tail::<F>(tail.as_ptr(), rest);
                 copy.as_ptr()
             };
-            chunk::<S, F>(at, act, chunks, rest, &mut sums);
+            chunk::<S, F, R>(at, records, chunks, rest, &mut sums);
         }
         let mut all = S::add(sums.products[0], sums.products[1]);
         if F::OFFSET {
@@ -86,11 +91,11 @@ struct Stored([f32; 16]);
 /// Adds the first `groups` groups of chunk `c`.
 ///
 /// # Safety
-/// 8 groups must be readable at `w`, and `act` must have chunk `c`.
+/// 8 groups must be readable at `w`, and the records must have chunk `c`.
 #[inline(always)]
-unsafe fn chunk<S: Simd, F: Format>(
+unsafe fn chunk<S: Simd, F: Format, const R: usize>(
     w: *const u8,
-    act: &Record<'_>,
+    records: &[Record<'_>; R],
     c: usize,
     groups: usize,
     sums: &mut Sums<S>,
@@ -102,37 +107,42 @@ unsafe fn chunk<S: Simd, F: Format>(
             // Offsets of other rows, which the activations' zeros would not cancel if they are not finite.
             s.offset[0] = S::first(s.offset[0], groups);
         }
-        let act_scale = S::load(act.scales.as_ptr().add(c * 8));
-        let mut stored = Stored([0f32; 16]);
-        let scales = stored.0.as_mut_ptr();
-        if F::SPLIT {
-            let [low, high] = S::twice(act_scale);
-            S::store(S::mul(s.scale[0], low), scales);
-            S::store(S::mul(s.scale[1], high), scales.add(8));
-        } else {
-            S::store(S::mul(s.scale[0], act_scale), scales);
-        }
-        if F::OFFSET {
+        let mut stored = [const { Stored([0f32; 16]) }; R];
+        for (act, stored) in records.iter().zip(&mut stored) {
+            let act_scale = S::load(act.scales.as_ptr().add(c * 8));
+            let scales = stored.0.as_mut_ptr();
             if F::SPLIT {
-                let half_sums = act.half_sums.as_ptr().add(c * 16);
-                sums.offsets = S::mul_add(s.offset[0], S::load(half_sums), sums.offsets);
-                sums.offsets = S::mul_add(s.offset[1], S::load(half_sums.add(8)), sums.offsets);
+                let [low, high] = S::twice(act_scale);
+                S::store(S::mul(s.scale[0], low), scales);
+                S::store(S::mul(s.scale[1], high), scales.add(8));
             } else {
-                let act_sums = S::load(act.sums.as_ptr().add(c * 8));
-                sums.offsets = S::mul_add(s.offset[0], act_sums, sums.offsets);
+                S::store(S::mul(s.scale[0], act_scale), scales);
+            }
+            if F::OFFSET {
+                if F::SPLIT {
+                    let half_sums = act.half_sums.as_ptr().add(c * 16);
+                    sums.offsets = S::mul_add(s.offset[0], S::load(half_sums), sums.offsets);
+                    sums.offsets = S::mul_add(s.offset[1], S::load(half_sums.add(8)), sums.offsets);
+                } else {
+                    let act_sums = S::load(act.sums.as_ptr().add(c * 8));
+                    sums.offsets = S::mul_add(s.offset[0], act_sums, sums.offsets);
+                }
             }
         }
-        let acts = act.codes.as_ptr().add(c * 256);
         macro_rules! group {
             ($($g:literal)*) => {$(
                 if groups > $g {
-                    let a = S::load_bytes(acts.add(32 * $g).cast());
-                    let products = S::dot(S::no_ints(), F::codes::<S, $g>(w), a, F::SIGNED);
-                    // One scale for all 8 sums of a group, or one for each half of them.
-                    let scale =
-                        if F::SPLIT { S::splat_two(scales.add(2 * $g)) } else { S::splat(scales.add($g)) };
-                    let sum = &mut sums.products[$g % 2];
-                    *sum = S::mul_add(S::from_ints(products), scale, *sum);
+                    let codes = F::codes::<S, $g>(w);
+                    for r in 0..R {
+                        let a = S::load_bytes(records[r].codes.as_ptr().add(c * 256 + 32 * $g).cast());
+                        let products = S::dot(S::no_ints(), codes, a, F::SIGNED);
+                        // One scale for all 8 sums of a group, or one for each half of them.
+                        let scales = stored[r].0.as_ptr();
+                        let scale =
+                            if F::SPLIT { S::splat_two(scales.add(2 * $g)) } else { S::splat(scales.add($g)) };
+                        let sum = &mut sums.products[if R == 1 { $g % 2 } else { r }];
+                        *sum = S::mul_add(S::from_ints(products), scale, *sum);
+                    }
                 }
             )*};
         }
