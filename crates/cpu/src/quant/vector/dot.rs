@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use super::format::{Format, chunk_bytes, padded_tail};
 use super::simd::Simd;
-use super::{Acts, Output, Record, Weights};
+use super::{Acts, Output, Record, TILE_FROM, Weights};
 use crate::isa::{AHEAD, prefetch};
 
 /// # Safety
-/// As [`crate::quant::matmul_rows`].
+/// As [`crate::quant::matmul_rows`], with fewer than [`TILE_FROM`] rows of activations.
 #[inline(always)]
 pub(super) unsafe fn rows<S: Simd, F: Format>(
     weights: &Weights<'_>,
@@ -16,19 +16,38 @@ pub(super) unsafe fn rows<S: Simd, F: Format>(
     rows: Range<usize>,
     out: Output,
 ) {
+    // SAFETY: the caller's promises.
+    unsafe {
+        match acts.records() {
+            1 => rows_of::<S, F, 1>(weights, acts, rows, out),
+            _ => rows_of::<S, F, 2>(weights, acts, rows, out),
+        }
+    }
+}
+
+/// The same, with activations of `R` records.
+///
+/// # Safety
+/// As `rows`.
+#[inline(always)]
+unsafe fn rows_of<S: Simd, F: Format, const R: usize>(
+    weights: &Weights<'_>,
+    acts: &Acts<'_>,
+    rows: Range<usize>,
+    out: Output,
+) {
+    let Some(last) = acts.rows().checked_sub(1) else { return };
+    let records: [[Record<'_>; R]; TILE_FROM - 1] =
+        std::array::from_fn(|a| std::array::from_fn(|i| acts.record(a.min(last), i)));
     let row_bytes = weights.row_bytes();
     for r in rows {
         // From the row's start to the end of the matrix: see `dot_row`.
         let row = &weights.bytes[r * row_bytes..];
-        for a in 0..acts.rows() {
+        for (a, records) in records.iter().enumerate().take(last + 1) {
             // SAFETY: the row has `cols / 32` groups, and the activations are padded to whole chunks.
             // The output is the caller's promise.
             unsafe {
-                let groups = weights.cols / 32;
-                *out.ptr.add(a * out.stride + r) = match acts.records() {
-                    1 => dot_row::<S, F, 1>(row, groups, &[acts.record(a, 0)]),
-                    _ => dot_row::<S, F, 2>(row, groups, &[acts.record(a, 0), acts.record(a, 1)]),
-                };
+                *out.ptr.add(a * out.stride + r) = dot_row::<S, F, R>(row, weights.cols / 32, records);
             }
         }
     }
@@ -108,9 +127,9 @@ unsafe fn chunk<S: Simd, F: Format, const R: usize>(
             s.offset[0] = S::first(s.offset[0], groups);
         }
         let mut stored = [const { Stored([0f32; 16]) }; R];
-        for (act, stored) in records.iter().zip(&mut stored) {
+        for r in 0..R {
+            let (act, scales) = (&records[r], stored[r].0.as_mut_ptr());
             let act_scale = S::load(act.scales.as_ptr().add(c * 8));
-            let scales = stored.0.as_mut_ptr();
             if F::SPLIT {
                 let [low, high] = S::twice(act_scale);
                 S::store(S::mul(s.scale[0], low), scales);
