@@ -16,7 +16,9 @@ pub struct Workspace {
 
 impl Workspace {
     const fn new() -> Workspace {
-        Workspace { base: std::ptr::null_mut(), size: 0, used: 0, retired: Vec::new() }
+        // Slices of nothing are aligned too.
+        let base = std::ptr::without_provenance_mut(ALIGNMENT);
+        Workspace { base, size: 0, used: 0, retired: Vec::new() }
     }
 
     /// `bytes` of uninitialised memory, aligned for any vector, valid until the workspace is reset.
@@ -89,4 +91,16 @@ pub fn with_workspace<R>(f: impl FnOnce(&mut Workspace) -> R) -> R {
         workspace.reset();
         f(&mut workspace)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_can_be_asked_for_first() {
+        let mut workspace = Workspace::new();
+        assert!(workspace.slice::<u64>(0).is_empty());
+        assert_eq!(workspace.slice::<u64>(3), [0; 3]);
+    }
 }

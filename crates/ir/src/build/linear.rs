@@ -1,7 +1,7 @@
 //! Products: matmul, attention, quantised products, WKV.
 
 use super::{cast, expand, node};
-use crate::dtype::DType;
+use crate::dtype::{DType, Number};
 use crate::error::{Error, Result};
 use crate::graph::NodeRef;
 use crate::op::{Activations, AttentionSpec, Bits, Op};
@@ -142,8 +142,11 @@ pub fn quant_matmul(
         return Err(Error::dtype("quant_matmul", &[x.dtype()], "a float"));
     }
     let dtype = x.dtype();
-    let x = cast(x, DType::F32);
     let shape = x.shape().with(rank - 1, weights.shape()[0]);
+    if columns == 0 {
+        return super::full(&shape, Number::Int(0), dtype);
+    }
+    let x = cast(x, DType::F32);
     let op = Op::QuantMatmul { format, activations };
     Ok(cast(&node(op, [x, weights.clone()], shape, DType::F32)?, dtype))
 }

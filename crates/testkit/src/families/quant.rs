@@ -36,6 +36,7 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
             list.push(product(format, 2, 5, dtype, LayoutClass::Contiguous));
         }
         list.push(product(format, 0, 5, DType::F32, LayoutClass::Empty));
+        list.push(product_of_nothing(format));
         list.push(rows(format, LayoutClass::Transposed));
     }
 }
@@ -86,6 +87,16 @@ fn exact_product(format: BlockFormat, m: usize, n: usize) -> Case {
     let mut x = values::whole(&mut random, [m, columns(format)], DType::F32, -126, 126);
     x.data.iter_mut().step_by(32).for_each(|v| *v = Number::Float(127.0));
     finish(draft, (format, Activations::Rounded), Leaf::contiguous(x), n, 64.0 * epsilon(DType::F32))
+}
+
+/// Rows of no values: every product is 0.
+fn product_of_nothing(format: BlockFormat) -> Case {
+    let draft = Draft::new("quant_matmul", format.name(), DType::F32).detail("2x0x3".to_string());
+    let empty = |rows, dtype| Leaf::contiguous(HostTensor::new([rows, 0], dtype, []));
+    let leaves = vec![empty(2, DType::F32), empty(3, DType::U8)];
+    draft.case(leaves, Tolerance::EXACT, move |n| {
+        build::quant_matmul(&n[0], &n[1], format, Activations::Rounded)
+    })
 }
 
 fn finish(
