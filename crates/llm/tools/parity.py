@@ -21,7 +21,7 @@ import tempfile
 import llama_cpp
 import numpy as np
 
-POSITIONS = 256
+POSITIONS = 256  # or as many as the model was made for
 
 program, text, *models = sys.argv[1:]
 text = open(text, encoding="utf-8").read()
@@ -29,7 +29,7 @@ text = open(text, encoding="utf-8").read()
 
 def theirs(path, batch=512):
     llama = llama_cpp.Llama(path, n_ctx=512, n_batch=batch, n_threads=2, logits_all=True, verbose=False)
-    tokens = llama.tokenize(text.encode(), add_bos=True, special=False)[:POSITIONS]
+    tokens = llama.tokenize(text.encode(), add_bos=True, special=False)[: min(POSITIONS, llama._model.n_ctx_train())]
     llama.eval(tokens)
     scores = np.array(llama.scores[: len(tokens)], np.float64)
     llama.close()

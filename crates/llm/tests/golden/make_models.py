@@ -1,15 +1,22 @@
 """Tiny random models of every family, with llama.cpp's logits (needs gguf, numpy and llama-cpp-python).
 
-make_models.py    rewrites tiny-FAMILY.model and tiny-FAMILY.logits beside this script
+make_models.py           rewrites tiny-FAMILY.model and tiny-FAMILY.logits beside this script
+make_models.py FOLDER    writes larger ones there, of floats, with rows that every block format fits: for
+                         `wootz quantize` and tools/parity.py
 """
 import pathlib
+import sys
 
 import llama_cpp
 import numpy as np
 from gguf import GGUFReader, GGUFWriter
 
 HERE = pathlib.Path(__file__).parent
-WIDTH, FFN, HEADS, KV = 64, 96, 4, 2
+FOLDER = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+WIDTH, FFN, HEADS, KV = (64, 96, 4, 2) if FOLDER == HERE else (256, 512, 4, 2)
+RANK = WIDTH // 8  # of RWKV's small matrices
+CONTEXT = 128 if FOLDER == HERE else 512
+FLOAT = np.float16 if FOLDER == HERE else np.float32
 TOKENS = [(i * i * 7 + 3 * i + 11) % 900 for i in range(40)]
 VOCAB = 256  # of the byte-level vocabulary's tokens, enough for a valid file
 LAYERS = dict(llama=2, qwen2=2, qwen3=2, gemma3=7)
@@ -30,10 +37,10 @@ def add_vocabulary(w):
 def make_rwkv7():
     rng = np.random.default_rng(7)
     # llama.cpp computes heads in vectors of 32.
-    head, rank = 32, 8
-    w = GGUFWriter(HERE / "tiny-rwkv7.model", "rwkv7")
+    head, rank = 32, RANK
+    w = GGUFWriter(FOLDER / "tiny-rwkv7.model", "rwkv7")
     w.add_block_count(3)
-    w.add_context_length(128)
+    w.add_context_length(CONTEXT)
     w.add_embedding_length(WIDTH)
     w.add_feed_forward_length(FFN)
     w.add_head_count(0)
@@ -47,7 +54,7 @@ def make_rwkv7():
     add_vocabulary(w)
 
     def matrix(name, n, k, scale=1.5):
-        w.add_tensor(name + ".weight", (rng.standard_normal((n, k)) * scale / np.sqrt(k)).astype(np.float16))
+        w.add_tensor(name + ".weight", (rng.standard_normal((n, k)) * scale / np.sqrt(k)).astype(FLOAT))
 
     def vector(name, kind="weight", low=-1.0, shape=(WIDTH,)):
         w.add_tensor(f"{name}.{kind}", rng.uniform(low, 1.0, shape).astype(np.float32))
@@ -86,11 +93,11 @@ def make_rwkv7():
 
 def make(family):
     # Qwen 2 has no say in the width of its heads.
-    HEAD = 16 if family == "qwen2" else 32
+    HEAD = WIDTH // HEADS if family == "qwen2" else 32
     rng = np.random.default_rng(len(family))
-    w = GGUFWriter(HERE / f"tiny-{family}.model", family)
+    w = GGUFWriter(FOLDER / f"tiny-{family}.model", family)
     w.add_block_count(LAYERS[family])
-    w.add_context_length(128)
+    w.add_context_length(CONTEXT)
     w.add_embedding_length(WIDTH)
     w.add_feed_forward_length(FFN)
     w.add_head_count(HEADS)
@@ -105,7 +112,7 @@ def make(family):
     add_vocabulary(w)
 
     def matrix(name, n, k, scale=1.5):
-        w.add_tensor(name + ".weight", (rng.standard_normal((n, k)) * scale / np.sqrt(k)).astype(np.float16))
+        w.add_tensor(name + ".weight", (rng.standard_normal((n, k)) * scale / np.sqrt(k)).astype(FLOAT))
 
     def vector(name, n, kind="weight"):
         w.add_tensor(f"{name}.{kind}", rng.uniform(0.5, 1.5, n).astype(np.float32))
@@ -155,6 +162,7 @@ def logits(family):
 
 for family in LAYERS:
     make(family)
-    logits(family)
 make_rwkv7()
-logits("rwkv7")
+if FOLDER == HERE:
+    for family in [*LAYERS, "rwkv7"]:
+        logits(family)
