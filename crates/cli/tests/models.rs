@@ -1,6 +1,47 @@
-//! Model arguments that mean no model.
+//! Commands on models: what they compute, and arguments that mean no model.
 
+use std::path::Path;
 use std::process::Command;
+
+fn wootz(arguments: &[&str]) {
+    let result = Command::new(env!("CARGO_BIN_EXE_wootz")).args(arguments).output().expect("it runs");
+    let message = String::from_utf8_lossy(&result.stderr);
+    assert!(result.status.success(), "{arguments:?}: {message}");
+}
+
+#[test]
+fn precise_logits_are_those_of_floats() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("a plain path").to_string();
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../llm/tests/golden/tiny-qwen3.model");
+    let (coded, floats) = (path("coded.gguf"), path("floats.gguf"));
+    wootz(&["quantize", golden.to_str().expect("a plain path"), &coded, "--type", "q4_0"]);
+    wootz(&["quantize", &coded, &floats, "--type", "f32"]);
+    let logits = |model: &str, flags: &[&str]| {
+        let out = path("logits.npy");
+        let arguments = [
+            "logits",
+            "-m",
+            model,
+            "--device",
+            "cpu",
+            "--cache",
+            "f32",
+            "--tokens",
+            "3,14,15,92,65",
+            "--out",
+            &out,
+        ];
+        wootz(&[&arguments, flags].concat());
+        wootz::load_npy(&out).and_then(|t| t.to_vec::<f32>()).expect("an array")
+    };
+    let expected = logits(&floats, &[]);
+    let size = expected.iter().fold(0f32, |m, v| m.max(v.abs()));
+    let error =
+        |got: Vec<f32>| got.iter().zip(&expected).map(|(a, b)| (a - b).abs() / size).fold(0f32, f32::max);
+    let (rounded, precise) = (error(logits(&coded, &[])), error(logits(&coded, &["--precise"])));
+    assert!(precise < 1e-4 && rounded > 10.0 * precise, "{precise} with --precise, {rounded} without");
+}
 
 #[test]
 fn a_file_that_is_no_model_is_named() {
@@ -19,6 +60,6 @@ fn a_file_that_is_no_model_is_named() {
         let message = String::from_utf8_lossy(&result.stderr);
         assert!(!result.status.success(), "{arguments:?}");
         assert!(message.contains(path) && message.contains("not a GGUF file"), "{arguments:?}: {message}");
-        assert!(!std::path::Path::new(out).exists(), "{arguments:?}");
+        assert!(!Path::new(out).exists(), "{arguments:?}");
     }
 }

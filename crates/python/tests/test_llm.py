@@ -36,6 +36,15 @@ def test_logits_are_llama_cpps(family):
     np.testing.assert_allclose(last.numpy(), logits.numpy()[-1], atol=1e-3 * spread)
 
 
+def test_precise_models_give_the_same_logits_on_every_device(model):
+    """The weights are floats here, so precision changes nothing; devices agree either way."""
+    prompt = tokens(model.vocab_size)[:12]
+    expected = model.logits(prompt).numpy()
+    for device in wootz.devices():
+        loaded = llm.load(GOLDEN / "tiny-llama.model", device=device, context=64, cache="float32", precise=True)
+        np.testing.assert_allclose(loaded.logits(prompt).numpy(), expected, atol=1e-3 * np.abs(expected).max())
+
+
 def test_greedy_generation_streams_what_the_logits_say(model):
     prompt = tokens(model.vocab_size)[:8]
     stream = model.generate(prompt, max_tokens=6)
