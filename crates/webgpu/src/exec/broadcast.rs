@@ -13,11 +13,15 @@ use std::fmt::Write;
 /// Quads of columns that a lane has.
 const QUADS: usize = 2;
 
-/// The lanes of a subgroup, where products are to be made this way.
-pub fn lanes(target: &Target, problem: Problem) -> Option<usize> {
+/// The lanes of a subgroup, on adapters where products are to be made by broadcasts.
+pub fn lanes(target: &Target) -> Option<usize> {
     let (least, most) = target.subgroups?;
-    let large = problem.m >= 16 && problem.m * problem.n >= 1 << 12 && problem.k >= 16;
-    (target.cpu && least == most && (4..=16).contains(&most) && large).then_some(most)
+    (target.cpu && least == most && (4..=16).contains(&most)).then_some(most)
+}
+
+/// Whether a product of floats is large enough for it.
+pub fn pays(problem: Problem) -> bool {
+    problem.m >= 16 && problem.m * problem.n >= 1 << 12 && problem.k >= 16
 }
 
 /// How `b` is read.

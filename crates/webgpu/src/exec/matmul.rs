@@ -83,7 +83,8 @@ pub fn lower(task: &Task<'_>, problem: Problem) -> Vec<Dispatch> {
     let mut code = Code::new(task, None);
     let t = operand(&mut code, 0, "a_at", problem.m, problem.k);
     operand(&mut code, 1, "b_at", problem.k, problem.n);
-    if let Some(lanes) = broadcast::lanes(task.target, problem).filter(|_| t == ScalarType::F32) {
+    let lanes = broadcast::lanes(task.target).filter(|_| t == ScalarType::F32 && broadcast::pays(problem));
+    if let Some(lanes) = lanes {
         operand_4(&mut code, 0, "a_at", problem.k);
         operand_4(&mut code, 1, "b_at", problem.n);
         if problem.n.is_multiple_of(4) {

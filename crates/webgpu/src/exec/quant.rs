@@ -8,7 +8,7 @@ use crate::codegen::{Access, Bound, Code, Dispatch, Task, convert};
 use wootz_ir::{BlockFormat, ScalarType};
 use wootz_plan::Source;
 
-/// Rows of x up to which chunks are decoded for each few rows again.
+/// Rows of x that are few: blocks are decoded for them (or, of [`ROWS`], for each so many) alone.
 const FEW: usize = 8;
 const ROWS: usize = 4;
 const LANES: usize = 16;
@@ -21,7 +21,7 @@ pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
         return vec![];
     }
     let problem = Problem { batch: 1, m, n, k };
-    if let Some(lanes) = quant_broadcast::lanes(task.target).filter(|_| !format.is_float()) {
+    if let Some(lanes) = broadcast::lanes(task.target).filter(|_| !format.is_float()) {
         return vec![on_a_cpu(task, format, problem, lanes)];
     }
     let mut code = Code::new(task, None);
@@ -55,7 +55,7 @@ fn on_a_cpu(task: &Task<'_>, format: BlockFormat, problem: Problem, lanes: usize
     let mut code = Code::new(task, None);
     let t = code.input(0);
     code.input_4(0);
-    if problem.m <= quant_broadcast::FEW {
+    if problem.m <= FEW {
         let place = rows(&mut code, 1, format);
         quant_broadcast::block_in_registers(&mut code, place, format);
         format_functions(&mut code, format);

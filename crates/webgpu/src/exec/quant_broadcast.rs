@@ -3,21 +3,12 @@
 //! a subgroup hand each other what they have read of x.
 
 use super::matmul::Problem;
-use crate::codegen::{Code, Dispatch, Target};
+use crate::codegen::{Code, Dispatch};
 use std::fmt::Write;
 use wootz_ir::BlockFormat;
 
-/// Rows of x up to which a lane has one row of W.
-pub const FEW: usize = 8;
-
 /// Quads of x in a chunk.
 const QUADS: usize = 8;
-
-/// The lanes of a subgroup, where products are to be made this way.
-pub fn lanes(target: &Target) -> Option<usize> {
-    let (least, most) = target.subgroups?;
-    (target.cpu && least == most && (4..=16).contains(&most)).then_some(most)
-}
 
 /// Where the rows of W are: their buffer, and what their addresses are multiples of.
 #[derive(Clone, Copy)]
