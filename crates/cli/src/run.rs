@@ -53,8 +53,8 @@ pub struct SamplingArgs {
     /// Choose among tokens with at least this part of the best one's probability
     #[arg(long, default_value_t = 0.05)]
     min_p: f32,
-    /// Make recent tokens less likely; 1 does nothing
-    #[arg(long, default_value_t = 1.0)]
+    /// Make recent tokens less likely, so that small models do not go in circles; 1 does nothing
+    #[arg(long, default_value_t = 1.1)]
     repeat_penalty: f32,
     /// Where random choice starts (default: somewhere else each time)
     #[arg(long)]
