@@ -103,11 +103,14 @@ fn products_match_the_reference() {
 #[test]
 fn random_bits_match_the_reference() {
     for format in formats() {
-        for shape in [(3, 256, 1), (9, 256, 4)] {
+        let (few, many) = ((3, 256, 1), (9, 256, 4));
+        for (shape, activations) in
+            [(few, Activations::Rounded), (few, Activations::Precise), (many, Activations::Rounded)]
+        {
             let values = random(format.bytes_of(shape.0 * shape.1).unwrap(), 11);
             let mut bytes: Vec<u8> = values.iter().map(|v| v.to_bits().to_be_bytes()[2]).collect();
             set_scales(format, &mut bytes);
-            check(format, &bytes, shape);
+            check_activations(format, &bytes, shape, activations);
         }
     }
 }
