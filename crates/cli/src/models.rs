@@ -4,7 +4,7 @@ use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wootz::{Activations, Device};
+use wootz::Device;
 use wootz_gguf::Gguf;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::pull::hub::{Hub, Reference};
@@ -47,8 +47,7 @@ impl Choice {
     /// The model on its device.
     pub fn load(&self) -> Result<Arc<Model>, Failure> {
         let path = find(&self.model)?;
-        let activations = if self.precise { Activations::Precise } else { Activations::Rounded };
-        let model = Model::open(&path, &self.device()?, ModelOptions { activations });
+        let model = Model::open(&path, &self.device()?, ModelOptions { precise: self.precise });
         Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::time::Instant;
-use wootz::{Activations, Device};
+use wootz::Device;
 use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
 
 /// Seconds, from a point of time that does not change.
@@ -26,12 +26,12 @@ impl Clock {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (flags, arguments): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|argument| argument == "--precise");
-    let activations = if flags.is_empty() { Activations::Rounded } else { Activations::Precise };
+    let options = ModelOptions { precise: !flags.is_empty() };
     let path = arguments.first().ok_or("a model file is needed")?;
     let number = |i: usize, default: usize| arguments.get(i).map_or(Ok(default), |a| a.parse());
     let (prompt, steps, rounds) = (number(1, 128)?, number(2, 32)?, number(3, 5)?);
     let started = Instant::now();
-    let model = Arc::new(Model::open(path, &Device::from_environment()?, ModelOptions { activations })?);
+    let model = Arc::new(Model::open(path, &Device::from_environment()?, options)?);
     let mut session = Session::new(&model, SessionOptions::default())?;
     let tokens: Vec<u32> = (0..prompt as u32).map(|i| i * 37 % 1000 + 20).collect();
     session.advance(&tokens)?;

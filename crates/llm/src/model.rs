@@ -16,9 +16,9 @@ use wootz_gguf::Gguf;
 /// How a model is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// How activations meet quantised weights. Rounded ones are the CPU's fastest; precise ones make every device say the
-    /// same.
-    pub activations: Activations,
+    /// Keep 16 bits of activations beside quantised weights where a CPU would round to 8, so that every device says the
+    /// same; see [`Activations`].
+    pub precise: bool,
 }
 
 /// A model that sessions run on.
@@ -44,7 +44,8 @@ impl Model {
         let tokenizer = Tokenizer::from_gguf(&gguf)?;
         let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
         let gguf = Arc::new(gguf);
-        let weights = Weights::new(gguf.clone(), device, options.activations);
+        let activations = if options.precise { Activations::Precise } else { Activations::Rounded };
+        let weights = Weights::new(gguf.clone(), device, activations);
         let network: Arc<dyn Network> = models::load(&config, &weights)?.into();
         let passes = Passes::new(&network, device);
         Ok(Model { gguf, config, tokenizer, template, device: device.clone(), network, passes })

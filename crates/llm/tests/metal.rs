@@ -5,13 +5,13 @@ mod tiny;
 
 use std::sync::Arc;
 use tiny::{VOCAB, model};
+use wootz::Device;
 use wootz::metal::{MetalBackend, SoftOptions};
-use wootz::{Activations, Device};
 use wootz_blocks::BlockFormat;
 use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
 
 fn session(arch: &str, format: BlockFormat, device: &Device) -> Session {
-    let options = ModelOptions { activations: Activations::Precise };
+    let options = ModelOptions { precise: true };
     let model = Model::from_gguf(model(arch, format, |_| true), device, options).unwrap();
     Session::new(&Arc::new(model), SessionOptions::default()).unwrap()
 }

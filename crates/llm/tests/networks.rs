@@ -8,7 +8,7 @@ use reference::{attention_logits, recurrent_logits};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tiny::{VOCAB, model};
-use wootz::{Activations, Device};
+use wootz::Device;
 use wootz_blocks::BlockFormat;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::sampling::Sampling;
@@ -21,7 +21,7 @@ fn tokens(count: usize) -> Vec<u32> {
     (0..count).map(|i| (i * i * 7 + i * 13 + 3) as u32 % VOCAB as u32).collect()
 }
 
-const PRECISE: ModelOptions = ModelOptions { activations: Activations::Precise };
+const PRECISE: ModelOptions = ModelOptions { precise: true };
 
 fn load(arch: &str, format: BlockFormat) -> Arc<Model> {
     load_as(arch, format, ModelOptions::default())

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
-use wootz::{Activations, Tensor};
+use wootz::Tensor;
 use wootz_llm::chat::Message;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::sampling::Sampling;
@@ -85,8 +85,7 @@ impl PyModel {
         if !path.exists() {
             return Err(raise("FileError", format!("{shown}: no such file or folder")));
         }
-        let activations = if precise { Activations::Precise } else { Activations::Rounded };
-        let model = interruptible(py, move || Model::open(&path, &device, ModelOptions { activations }))?;
+        let model = interruptible(py, move || Model::open(&path, &device, ModelOptions { precise }))?;
         let model = Arc::new(model.map_err(from_llm)?);
         let options = SessionOptions { context, cache };
         let session = Session::new(&model, options).map_err(from_llm)?;

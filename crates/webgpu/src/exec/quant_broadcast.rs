@@ -7,7 +7,7 @@ use crate::codegen::{Code, Dispatch};
 use std::fmt::Write;
 use wootz_ir::BlockFormat;
 
-/// Quads of x in a chunk.
+/// Quads of x in a chunk of 32 values.
 const QUADS: usize = 8;
 
 /// Where the rows of W are: their buffer, and what their addresses are multiples of.
