@@ -75,7 +75,10 @@ impl Device {
     /// Kinds of devices that this machine lacks, with the reason.
     pub fn missing() -> Vec<(&'static str, String)> {
         #[cfg(feature = "webgpu")]
-        let webgpu = WEBGPU.as_ref().err().map(|reason| ("webgpu", reason.to_string()));
+        let webgpu = WEBGPU.as_ref().err().map(|error| match error {
+            Error::Device { detail, .. } => ("webgpu", detail.clone()),
+            other => ("webgpu", other.to_string()),
+        });
         #[cfg(not(feature = "webgpu"))]
         let webgpu = None;
         webgpu.into_iter().collect()
