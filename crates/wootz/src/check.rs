@@ -2,8 +2,8 @@
 
 use crate::device::Device;
 use crate::eval::explain_nodes;
-use crate::value::Value;
 use crate::tensor::Tensor;
+use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;

@@ -164,6 +164,28 @@ operator! {
     Shl shl => shift_left, Shr shr => shift_right,
 }
 
+/// A number in front of a tensor: `2.0 * &x`.
+macro_rules! number_in_front {
+    ($($t:ty),*) => {$(
+        number_in_front!(@one $t: Add add => add, Sub sub => sub, Mul mul => mul, Div div => div, Rem rem => remainder);
+    )*};
+    (@one $t:ty: $($trait:ident $method:ident => $op:ident),*) => {$(
+        impl std::ops::$trait<&Tensor> for $t {
+            type Output = Result<Tensor>;
+            fn $method(self, tensor: &Tensor) -> Result<Tensor> {
+                Tensor::$op(&self.to_tensor(stringify!($op), tensor)?, tensor)
+            }
+        }
+        impl std::ops::$trait<Tensor> for $t {
+            type Output = Result<Tensor>;
+            fn $method(self, tensor: Tensor) -> Result<Tensor> {
+                std::ops::$trait::$method(self, &tensor)
+            }
+        }
+    )*};
+}
+number_in_front!(i8, i16, i32, i64, u8, u16, u32, u64, usize, f32, f64, half::f16, half::bf16);
+
 impl std::ops::Neg for &Tensor {
     type Output = Result<Tensor>;
     fn neg(self) -> Result<Tensor> {

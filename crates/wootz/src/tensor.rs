@@ -65,9 +65,15 @@ impl Tensor {
         &self.device
     }
 
-    /// Whether the value is there already.
+    /// Whether the value is there already, or on its way.
     pub fn is_evaluated(&self) -> bool {
         self.node.has_value()
+    }
+
+    /// Whether the value is there already, so that reading it waits for nothing.
+    pub fn is_ready(&self) -> bool {
+        let ready = |leaf: &Leaf| value_of(leaf).is_ok_and(|value| value.pending().is_none());
+        self.node.with_value(ready).unwrap_or(false)
     }
 
     /// A vector from a slice, on the default device.
