@@ -305,7 +305,7 @@ impl Backend for MetalBackend {
         let ready = self.ready()?;
         ready.check_range(buffer, offset, bytes.len())?;
         let memory = ready.own(buffer)?;
-        if !memory.is_writable() {
+        if !buffer.is_writable() {
             return Err(ready.error("imported memory belongs to someone else and is not written".into()));
         }
         ready.write(memory, offset, bytes)
