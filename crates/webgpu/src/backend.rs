@@ -1,8 +1,8 @@
 //! WebGPU as a device.
 
 use crate::device::{Gpu, Options, failure};
+use crate::executable::{GpuExecutable, generated_code};
 use crate::memory::{GpuMemory, memory};
-use crate::run::GpuExecutable;
 use parking_lot::RwLock;
 use std::any::Any;
 use std::sync::Arc;
@@ -68,6 +68,11 @@ impl WebGpuBackend {
         self.gpu.read().pipelines.count()
     }
 
+    /// The shaders of a plan, for people: a title and the text of each.
+    pub fn generated_code(&self, plan: &Plan) -> Result<Vec<(String, String)>> {
+        generated_code(&*self.gpu()?, plan)
+    }
+
     /// How many bind groups are kept.
     pub fn bind_groups(&self) -> usize {
         self.gpu.read().groups.count()
@@ -96,7 +101,7 @@ impl Backend for WebGpuBackend {
 
     fn capabilities(&self) -> Capabilities {
         let gpu = self.gpu.read();
-        Capabilities { alignment: gpu.alignment.max(256), ..fusion(gpu.target.max_bindings) }
+        Capabilities { alignment: gpu.alignment.max(256), ..fusion(gpu.facts.max_bindings) }
     }
 
     fn refuses(&self, dtype: DType) -> Option<&'static str> {

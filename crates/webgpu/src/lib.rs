@@ -15,11 +15,11 @@ mod codegen;
 mod device;
 mod disk;
 mod exec;
+mod executable;
 mod groups;
 mod memory;
 mod pipelines;
 pub mod raw;
-mod run;
 #[cfg(test)]
 mod validation;
 
