@@ -20,5 +20,5 @@ pub use bindings::{Access, Bound, Opened};
 pub use cache::Cache;
 pub use code::{Code, Space};
 pub use language::{Function, Language};
-pub use program::{Buffers, Launches, Placed, Program};
+pub use program::{Buffers, Launches, Placed, Program, refuse_f64};
 pub use quads::{in_quads, quads_of_layout};

@@ -3,7 +3,7 @@
 use crate::bindings::Bound;
 use std::sync::Arc;
 use wootz_backend::{Buffer, Run};
-use wootz_ir::{Error, Result};
+use wootz_ir::{DType, Error, Result, ScalarType};
 use wootz_plan::{Place, Plan, Step};
 
 /// Scratch of steps starts at multiples of this many bytes.
@@ -67,6 +67,24 @@ pub struct Buffers<'a> {
     pub scratch: Option<Buffer>,
     /// The fault word, where a run can fault.
     pub faults: Option<Buffer>,
+}
+
+/// Refuses plans with 64-bit floats, which shading languages lack.
+pub fn refuse_f64(plan: &Plan, device: &str, reason: &str) -> Result<()> {
+    let has_f64 = |step: &&Step| {
+        let fused = step.inputs.iter().chain([&step.epilogue]);
+        let in_code = fused.flat_map(|f| &f.program.instrs).any(|i| i.result() == ScalarType::F64);
+        in_code || step.dtype == DType::F64 || step.stores.iter().any(|s| s.dtype == DType::F64)
+    };
+    match plan.steps.iter().find(has_f64) {
+        Some(step) => Err(Error::Unsupported {
+            op: step.label.clone(),
+            dtype: DType::F64,
+            device: device.into(),
+            reason: reason.into(),
+        }),
+        None => Ok(()),
+    }
 }
 
 impl<T> Program<T> {

@@ -261,6 +261,9 @@ impl OpenDevice {
 /// Keeps host memory alive.
 struct Keeper(#[allow(dead_code, reason = "held for its drop")] Arc<dyn AsRef<[u8]> + Send + Sync>);
 
+/// Why f64 is refused.
+pub(crate) const NO_F64: &str = "Metal has no 64-bit floats; cast to f32, or use the cpu";
+
 fn fuses_input(kernel: &'static str, slot: usize) -> bool {
     match kernel {
         "matmul" | "quant_matmul" | "attention" | "wkv7" => false,
@@ -282,7 +285,7 @@ impl Backend for MetalBackend {
     }
 
     fn refuses(&self, dtype: DType) -> Option<&'static str> {
-        (dtype == DType::F64).then_some("Metal has no 64-bit floats; cast to f32, or use the cpu")
+        (dtype == DType::F64).then_some(NO_F64)
     }
 
     fn runs_custom(&self, kernel: &CustomKernel) -> bool {

@@ -4,7 +4,7 @@
 //! depends on an earlier one. What a plan needs beyond its own memory (fault word, memory between passes) is allocated with its
 //! scratch.
 
-use crate::backend::OpenDevice;
+use crate::backend::{NO_F64, OpenDevice};
 use crate::codegen::{StepCode, step_code, user_code};
 use crate::driver::{Argument, Batch, Command, Dispatch, DriverError, Facts, Finished, Pipeline, Running};
 use crate::exec::{self, Launch};
@@ -14,7 +14,7 @@ use crate::source::source;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_backend::{Buffer, Executable, Fence, Run};
-use wootz_gpu::{Buffers, Program};
+use wootz_gpu::{Buffers, Program, refuse_f64};
 use wootz_ir::custom::Language;
 use wootz_ir::{Number, Result};
 use wootz_plan::fault::NO_FAULT;
@@ -49,6 +49,7 @@ const MAX_BINDINGS: usize = 31;
 
 impl MetalExecutable {
     pub fn new(device: &OpenDevice, plan: Arc<Plan>) -> Result<MetalExecutable> {
+        refuse_f64(&plan, &device.name, NO_F64)?;
         let facts = device.driver.facts();
         let steps = plan.clone();
         let program = Program::new(plan, |index, step| {
@@ -159,7 +160,7 @@ impl MetalExecutable {
                 pipeline: &self.pipelines[i],
                 label: &self.program.plan.steps[placed.step].label,
                 arguments: &arguments[i],
-                threadgroup_memory: launch.threadgroup_memory,
+                threadgroup_memory: 0,
                 grid: launch.grid(),
                 threads: launch.threads,
             }));

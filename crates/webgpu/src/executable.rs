@@ -1,7 +1,8 @@
 //! Plans made ready, and their runs: one submission each.
 
 use crate::NAME;
-use crate::codegen::{Launch, Task, wgsl};
+use crate::backend::NO_F64;
+use crate::codegen::{Facts, Launch, Task, wgsl};
 use crate::device::Gpu;
 use crate::exec;
 use crate::groups::Slot;
@@ -10,8 +11,8 @@ use crate::pipelines::Pipeline;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use wootz_backend::{Buffer, Executable, Fence, Run};
-use wootz_gpu::{Buffers, Placed, Program};
-use wootz_ir::{Error, Number, Result};
+use wootz_gpu::{Buffers, Placed, Program, refuse_f64};
+use wootz_ir::{Number, Result};
 use wootz_plan::Plan;
 
 /// A plan compiled for WebGPU.
@@ -34,14 +35,7 @@ struct Resident {
 
 impl GpuExecutable {
     pub fn new(gpu: &Arc<Gpu>, plan: Arc<Plan>) -> Result<GpuExecutable> {
-        if let Some((step, dtype)) = exec::refused(&plan) {
-            return Err(Error::Unsupported {
-                op: step.label.clone(),
-                dtype,
-                device: NAME.into(),
-                reason: crate::backend::NO_F64.into(),
-            });
-        }
+        refuse_f64(&plan, NAME, NO_F64)?;
         let steps = plan.clone();
         let program = Program::new(plan, |number, step| {
             exec::launches(&Task { plan: &steps, step, number, facts: &gpu.facts })
@@ -235,13 +229,9 @@ impl Executable for GpuExecutable {
     }
 }
 
-/// The shader of each launch of a plan, for people: a title, and the text.
-pub(crate) fn generated_code(gpu: &Gpu, plan: &Plan) -> Result<Vec<(String, String)>> {
-    let mut list = Vec::new();
-    for (number, step) in plan.steps.iter().enumerate() {
-        for launch in exec::launches(&Task { plan, step, number, facts: &gpu.facts })?.list {
-            list.push((format!("{} {}", launch.entry, step.label), launch.source));
-        }
-    }
-    Ok(list)
+/// The launches of a plan on an adapter that is like `facts`, which need not be there.
+pub fn launches(plan: &Plan, facts: &Facts) -> Result<Vec<Launch>> {
+    let steps = plan.steps.iter().enumerate();
+    let launches = steps.map(|(number, step)| exec::launches(&Task { plan, step, number, facts }));
+    Ok(launches.collect::<Result<Vec<_>>>()?.into_iter().flat_map(|launches| launches.list).collect())
 }

@@ -20,11 +20,11 @@ mod groups;
 mod memory;
 mod pipelines;
 pub mod raw;
-#[cfg(test)]
-mod validation;
 
 pub use backend::WebGpuBackend;
+pub use codegen::{Binding, Facts, Launch};
 pub use device::Options;
+pub use executable::launches;
 pub use raw::{Batch, Buffer, Device, Kernel};
 
 /// The name that the device is chosen by.

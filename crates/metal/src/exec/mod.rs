@@ -42,8 +42,6 @@ pub struct Launch {
     pub groups: [u32; 3],
     /// Threads of each. The kernel's `max_total_threads_per_threadgroup` allows them.
     pub threads: [u32; 3],
-    /// Bytes of threadgroup memory at index 0.
-    pub threadgroup_memory: u32,
     /// A user's own source instead of a family's; `groups` then are threads in all.
     pub custom: Option<Arc<CustomKernel>>,
 }
@@ -63,7 +61,6 @@ impl Launch {
             dims: vec![],
             groups: [1; 3],
             threads: [1; 3],
-            threadgroup_memory: 0,
             custom: None,
         }
     }

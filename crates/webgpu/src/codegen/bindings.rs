@@ -6,10 +6,14 @@ use wootz_gpu::{Access, Bound, Code, Opened};
 
 /// One storage binding: a range of something.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Binding {
+pub struct Binding {
+    /// What is bound.
     pub bound: Bound,
+    /// From this byte of it on.
     pub offset: usize,
+    /// So many bytes.
     pub bytes: usize,
+    /// Whether the shader only reads it.
     pub read_only: bool,
 }
 

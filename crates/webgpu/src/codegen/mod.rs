@@ -8,6 +8,7 @@ pub(crate) mod library;
 mod shader;
 pub(crate) mod wgsl;
 
-pub(crate) use bindings::Binding;
-pub(crate) use shader::{Facts, Launch, Shader, Task, UserKernel};
+pub use bindings::Binding;
+pub use shader::{Facts, Launch};
+pub(crate) use shader::{Shader, Task, UserKernel};
 pub(crate) use wgsl::Wgsl;

@@ -8,26 +8,30 @@ use std::fmt::Write;
 use std::ops::{Deref, DerefMut};
 use wootz_gpu::{Access, Bound, Code, Language, quads_of_layout};
 use wootz_ir::{DType, Layout, ScalarType};
-use wootz_plan::{Plan, Source, Step};
+use wootz_plan::{Capabilities, Plan, Source, Step};
 
 /// One launch: a shader and everything it is given.
 #[derive(Debug)]
-pub(crate) struct Launch {
+pub struct Launch {
+    /// The whole text.
     pub source: String,
+    /// The entry point in it.
     pub entry: Cow<'static, str>,
+    /// Storage bindings, in order.
     pub bindings: Vec<Binding>,
     /// Words of the uniform block.
     pub uniform: Vec<u32>,
     /// Scalar parameters of the plan that the code reads, in the order of its slots.
     pub params: Vec<u16>,
+    /// Workgroups.
     pub groups: [u32; 3],
     /// Set where the text is a user's, bound and checked as such.
-    pub user: Option<UserKernel>,
+    pub(crate) user: Option<UserKernel>,
 }
 
 impl Launch {
     /// The binding number of the first storage binding: uniforms are before it, where the text is ours.
-    pub fn first_slot(&self) -> usize {
+    pub(crate) fn first_slot(&self) -> usize {
         if self.user.is_some() { 0 } else { 2 }
     }
 }
@@ -40,7 +44,7 @@ pub(crate) struct UserKernel {
 
 /// What shaders may rely on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub struct Facts {
     /// The largest storage binding in bytes, a multiple of 256.
     pub max_binding: usize,
     /// Storage bindings that one shader may have.
@@ -58,8 +62,35 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// The least that WebGPU promises.
+    pub const PROMISED: Facts = Facts {
+        max_binding: 128 << 20,
+        max_bindings: 8,
+        max_groups: 65535,
+        subgroups: None,
+        cooperative: false,
+        cooperative_halves: false,
+        cpu: false,
+    };
+
+    /// What fuses. Two inputs and an epilogue may have as many loads each; the store and the faults take a binding each. An op of
+    /// three operands must fit in any case.
+    pub fn capabilities(&self) -> Capabilities {
+        let plenty = self.max_bindings >= 11;
+        Capabilities {
+            fuses_input: if plenty {
+                |kernel, _| !matches!(kernel, "sort" | "argsort" | "wkv7")
+            } else {
+                |_, _| false
+            },
+            max_loads: if plenty { ((self.max_bindings - 2) / 3).min(16) } else { 3 },
+            max_ops: 64,
+            ..Capabilities::ALL
+        }
+    }
+
     /// Invocations of a workgroup that combines a row: on a CPU one subgroup, whose invocations need not wait for others.
-    pub fn row_group(&self) -> usize {
+    pub(crate) fn row_group(&self) -> usize {
         match self.subgroups {
             Some((_, most)) if self.cpu => most,
             _ => crate::exec::WG,

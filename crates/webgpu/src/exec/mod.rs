@@ -19,8 +19,8 @@ mod wkv7;
 
 use crate::codegen::{Launch, Shader, Task};
 use wootz_gpu::problem::MatmulProblem;
-use wootz_ir::{DType, Error, Result, ScalarType};
-use wootz_plan::{Kernel, Plan, Step};
+use wootz_ir::{Error, Result};
+use wootz_plan::{Kernel, Step};
 
 /// Invocations of most workgroups.
 pub(crate) const WG: usize = 64;
@@ -100,17 +100,6 @@ fn check(task: &Task<'_>) -> Result<()> {
 
 fn unsupported(step: &Step, reason: String) -> Error {
     Error::Unsupported { op: step.label.clone(), dtype: step.dtype, device: crate::NAME.into(), reason }
-}
-
-/// The dtypes that a plan touches and the device lacks.
-pub(crate) fn refused(plan: &Plan) -> Option<(&Step, DType)> {
-    let is_f64 = |t: ScalarType| t == ScalarType::F64;
-    plan.steps.iter().find_map(|step| {
-        let fused = step.inputs.iter().chain([&step.epilogue]);
-        let in_code = fused.flat_map(|f| f.program.instrs.iter()).any(|i| is_f64(i.result()));
-        let in_memory = step.stores.iter().any(|s| s.dtype == DType::F64) || step.dtype == DType::F64;
-        (in_code || in_memory).then_some((step, DType::F64))
-    })
 }
 
 /// Workgroups for kernels that walk over `count` points, a run of them in each. A CPU likes fewer and longer runs.

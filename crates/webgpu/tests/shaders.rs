@@ -1,8 +1,5 @@
 //! Every shader that the conformance cases lead to, parsed and validated by naga: no adapter is needed.
 
-use crate::backend::fusion;
-use crate::codegen::{Facts, Launch, Task};
-use crate::exec;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 use wootz_gpu::Bound;
@@ -10,22 +7,12 @@ use wootz_ir::graph::{Leaf, Node, NodeRef, Trace};
 use wootz_ir::{DType, Layout, build};
 use wootz_plan::{Place, Plan};
 use wootz_testkit::{Case, Level, cases};
-
-/// The least that WebGPU promises.
-const LEAST: Facts = Facts {
-    max_binding: 128 << 20,
-    max_bindings: 8,
-    max_groups: 65535,
-    subgroups: None,
-    cooperative: false,
-    cooperative_halves: false,
-    cpu: false,
-};
+use wootz_webgpu::{Facts, Launch, launches};
 
 /// What a GPU of today has, and what a CPU has that plays one.
-const GPU: Facts = Facts { max_bindings: 32, subgroups: Some((32, 64)), ..LEAST };
+const GPU: Facts = Facts { max_bindings: 32, subgroups: Some((32, 64)), ..Facts::PROMISED };
 const APPLE: Facts = Facts { cooperative: true, cooperative_halves: true, subgroups: Some((32, 32)), ..GPU };
-const CPU: Facts = Facts { max_bindings: 32, subgroups: Some((8, 8)), cpu: true, ..LEAST };
+const CPU: Facts = Facts { max_bindings: 32, subgroups: Some((8, 8)), cpu: true, ..Facts::PROMISED };
 
 fn plan(case: &Case, facts: &Facts) -> Option<Plan> {
     let leaf = |leaf: &wootz_testkit::Leaf| {
@@ -34,8 +21,8 @@ fn plan(case: &Case, facts: &Facts) -> Option<Plan> {
     };
     let nodes: Vec<NodeRef> = case.leaves.iter().map(leaf).collect();
     let trace = Trace::of(&[(case.build)(&nodes).expect("cases are well-formed")]);
-    let plan = Plan::new(&trace.graph, &fusion(facts.max_bindings));
-    exec::refused(&plan).is_none().then_some(plan)
+    let plan = Plan::new(&trace.graph, &facts.capabilities());
+    wootz_gpu::refuse_f64(&plan, "webgpu", "").is_ok().then_some(plan)
 }
 
 /// Validates what is new among the shaders of the cases, with the features of the facts and no other.
@@ -48,12 +35,9 @@ fn validate_all(level: Level, facts: &Facts) -> usize {
     let full = cases(Level::Full).into_iter().filter(varied);
     for case in cases(level).into_iter().chain(full) {
         let Some(plan) = plan(&case, facts) else { continue };
-        for (number, step) in plan.steps.iter().enumerate() {
-            let task = Task { plan: &plan, step, number, facts };
-            for launch in exec::launches(&task).unwrap_or_else(|e| panic!("{}: {e}", case.name)).list {
-                if seen.insert(launch.source.clone()) {
-                    validate(&case.name, &launch.source, facts);
-                }
+        for launch in launches(&plan, facts).unwrap_or_else(|e| panic!("{}: {e}", case.name)) {
+            if seen.insert(launch.source.clone()) {
+                validate(&case.name, &launch.source, facts);
             }
         }
     }
@@ -76,7 +60,7 @@ fn validate(name: &str, source: &str, facts: &Facts) {
 
 #[test]
 fn shaders_are_valid_without_any_optional_feature() {
-    let count = validate_all(Level::Quick, &LEAST);
+    let count = validate_all(Level::Quick, &Facts::PROMISED);
     assert!(count > 300, "{count}");
 }
 
@@ -90,7 +74,7 @@ fn shaders_are_valid_with_every_optional_feature() {
 
 #[test]
 fn shaders_are_valid_with_split_bindings() {
-    let facts = Facts { max_binding: 256, max_bindings: 4096, max_groups: 3, ..LEAST };
+    let facts = Facts { max_binding: 256, max_bindings: 4096, max_groups: 3, ..Facts::PROMISED };
     let count = validate_all(Level::Quick, &facts);
     assert!(count > 300, "{count}");
 }
@@ -103,9 +87,8 @@ fn shapes_are_data_and_not_text() {
     let adds = all.iter().filter(|c| c.name.starts_with("map/add/f32/contiguous/n"));
     let mut shapes = 0;
     for case in adds {
-        let plan = plan(case, &LEAST).expect("f32");
-        let task = Task { plan: &plan, step: &plan.steps[0], number: 0, facts: &LEAST };
-        sources.extend(exec::launches(&task).expect("an add").list.into_iter().map(|d| d.source));
+        let plan = plan(case, &Facts::PROMISED).expect("f32");
+        sources.extend(launches(&plan, &Facts::PROMISED).expect("an add").into_iter().map(|l| l.source));
         shapes += 1;
     }
     assert!(shapes > 10, "{shapes}");
@@ -180,10 +163,9 @@ fn cooperative_products_on_softmetal() {
             Node::leaf(Leaf { layout, donated: false, payload: Arc::new(()) }, dtype)
         };
         let product = build::matmul(&leaf(m, k), &leaf(k, n)).expect("a product");
-        let plan = Plan::new(&Trace::of(&[product]).graph, &fusion(APPLE.max_bindings));
-        let task = Task { plan: &plan, step: &plan.steps[0], number: 0, facts: &APPLE };
-        let launches = exec::launches(&task).expect("a product");
-        let [launch] = &launches.list[..] else { panic!("one launch") };
+        let plan = Plan::new(&Trace::of(&[product]).graph, &APPLE.capabilities());
+        let launches = launches(&plan, &APPLE).expect("a product");
+        let [launch] = &launches[..] else { panic!("one launch") };
         assert_eq!(launch.entry, "matmul_cooperative");
         assert_eq!(launch.source.contains("enable f16"), dtype == DType::F16);
         // Small whole numbers: every order of summing gives the same, which is a whole number that halves have too.
