@@ -320,6 +320,11 @@ impl Builder {
         self.len() == 0
     }
 
+    /// The instruction whose result is in a register.
+    pub fn instr(&self, reg: Reg) -> Instr {
+        self.state.borrow().instrs[reg as usize]
+    }
+
     /// The value in a register.
     pub fn value(&self, reg: Reg) -> Val<'_> {
         Val { builder: self, reg, ty: self.state.borrow().instrs[reg as usize].result() }

@@ -30,6 +30,8 @@ pub struct Plan {
     pub scratch_without_reuse: usize,
     /// Nodes of the graph, before anything was removed or fused.
     pub graph_nodes: usize,
+    /// Nodes and views that were looked at to make the plan, each as often as it was: what planning cost.
+    pub visits: usize,
 }
 
 /// A range of memory with a dtype.
