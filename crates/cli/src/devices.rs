@@ -18,7 +18,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let default = Device::from_environment()?;
+    let default = Device::current()?;
     let devices = Device::all();
     let calibrations = if args.calibrate { calibrations(&devices)? } else { vec![None; devices.len()] };
     if args.json {

@@ -40,7 +40,7 @@ impl Choice {
     pub fn device(&self) -> Result<Device, Failure> {
         Ok(match &self.device {
             Some(name) => Device::from_name(name)?,
-            None => Device::from_environment()?,
+            None => Device::current()?,
         })
     }
 

@@ -332,7 +332,7 @@ fn nested(py: Python<'_>, numbers: &[Number], shape: &[usize]) -> PyResult<Py<Py
 /// An array from the bytes of its elements; what pickles call.
 #[pyfunction]
 pub fn _from_bytes(data: &[u8], dtype: PyDType, shape: Vec<usize>) -> PyResult<PyArray> {
-    array(Tensor::from_bytes(data, dtype.0, shape, &wootz::Device::default()))
+    array(Tensor::from_bytes(data, dtype.0, shape, &wootz::Device::current().or_raise()?))
 }
 
 /// Computes arrays together, in one batch per device.
@@ -357,7 +357,7 @@ pub fn eval(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
 pub fn explain(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<String> {
     let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
     drop(arrays);
-    crate::run::detached(py, || Ok(wootz::explain(&tensors)?.explain()))
+    crate::run::detached(py, || Ok(wootz::explain(&tensors)?.to_string()))
 }
 
 #[pymethods]

@@ -25,7 +25,7 @@ impl WebGpuBackend {
     /// The adapter that the environment names (`WOOTZ_WEBGPU_ADAPTER`: an index or a part of a name), else the most
     /// capable one. An error where there is none.
     pub fn new() -> Result<WebGpuBackend> {
-        WebGpuBackend::with_options(Options::from_environment())
+        WebGpuBackend::with_options(Options::current())
     }
 
     /// The adapter and the bounds that `options` name.

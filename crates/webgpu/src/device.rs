@@ -26,7 +26,7 @@ pub struct Options {
 
 impl Options {
     /// What `WOOTZ_WEBGPU_ADAPTER` and `WOOTZ_WEBGPU_PLAIN` say.
-    pub fn from_environment() -> Options {
+    pub fn current() -> Options {
         let text = |name| std::env::var(name).ok().filter(|v| !v.is_empty());
         Options {
             adapter: text("WOOTZ_WEBGPU_ADAPTER"),

@@ -41,7 +41,7 @@ pub struct Kernel {
 impl Device {
     /// The adapter that the environment names, else the most capable one.
     pub fn new() -> Result<Device> {
-        Device::with_options(&Options::from_environment())
+        Device::with_options(&Options::current())
     }
 
     /// The adapter and the bounds that `options` name.

@@ -44,7 +44,7 @@ fn dtype_of(name: &str) -> Result<(DType, bool)> {
 
 /// Reads a `.npy` file.
 pub fn load_npy(path: impl AsRef<Path>) -> Result<Tensor> {
-    parse(&read_file(path.as_ref())?, &Device::default())
+    parse(&read_file(path.as_ref())?, &Device::current()?)
 }
 
 /// Writes a tensor as a `.npy` file.

@@ -25,7 +25,7 @@ pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
         let mut bytes = Vec::new();
         member.read_to_end(&mut bytes).map_err(|e| bad(format!("member {name:?}: {e}")))?;
         let tensor =
-            npy::parse(&bytes, &Device::default()).map_err(|e| bad(format!("member {name:?}: {e}")))?;
+            npy::parse(&bytes, &Device::current()?).map_err(|e| bad(format!("member {name:?}: {e}")))?;
         tensors.push((name, tensor));
     }
     Ok(tensors)
