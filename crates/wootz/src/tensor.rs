@@ -134,7 +134,7 @@ impl Tensor {
     }
 
     /// This tensor with the promise that nothing else needs its present value: `write_at` may then update its buffer in
-/// place. The tensor is evaluated now, or on its way; memory that is not ours to write (see [`Tensor::from_host`]), or that
+    /// place. The tensor is evaluated now, or on its way; memory that is not ours to write (see [`Tensor::from_host`]), or that
     /// the host reads in place, is copied.
     pub fn donate(&self) -> Result<Tensor> {
         let (value, layout) = self.value()?;
