@@ -51,7 +51,8 @@ impl Compiler {
         let (clang, version) = find_clang(&cache)?;
         let swizzles: Vec<(String, String)> =
             (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
-        let all = shim::HEADERS.iter().map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
+        let headers = shim::HEADERS.iter().chain(shim::JUDGE);
+        let all = headers.map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
         let identity = key(all.chain([
             shim::MACROS.as_bytes(),
             version.as_bytes(),
@@ -60,6 +61,7 @@ impl Compiler {
         let folder = cache.path(&format!("shim-{identity}"));
         for (name, text) in shim::HEADERS
             .iter()
+            .chain(shim::JUDGE)
             .map(|h| (h.0, h.1))
             .chain(swizzles.iter().map(|s| (s.0.as_str(), s.1.as_str())))
         {
@@ -70,6 +72,11 @@ impl Compiler {
             cache.put(&folder.join("stubs").join(name), b"#include <softmetal_macros.h>\n")?;
         }
         Ok(Compiler { clang, cache, folder, identity })
+    }
+
+    /// What the shim, the compiler and the machine are, as a key.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// The source with all macros expanded and line markers kept; from the cache when no included file has changed.
@@ -197,16 +204,18 @@ impl Compiler {
     }
 
     fn precompiled(&self, mode: Mode) -> Result<PathBuf> {
-        let flags = flags(mode);
-        let path = self.folder.join(format!("{}.pch", key([flags.join(" ").as_bytes()])));
+        let mut arguments = flags(mode);
+        arguments.extend(["-x", "c++-header"]);
+        self.precompiled_header(&arguments, "softmetal.h")
+    }
+
+    /// Makes a precompiled header in the cache, or finds it there.
+    pub(super) fn precompiled_header(&self, arguments: &[&str], header: &str) -> Result<PathBuf> {
+        let path = self.folder.join(format!("{}.pch", key([arguments.join(" ").as_bytes()])));
         if !path.exists() {
             self.cache.make(&path, |tmp| {
                 let mut c = Command::new(&self.clang);
-                c.args(&flags)
-                    .args(["-x", "c++-header"])
-                    .arg(self.folder.join("softmetal.h"))
-                    .arg("-o")
-                    .arg(tmp);
+                c.args(arguments).arg(self.folder.join(header)).arg("-o").arg(tmp);
                 let out = run(c, None)?;
                 if out.ok {
                     Ok(())
@@ -335,7 +344,7 @@ pub(super) fn known(path: &Path) -> Option<String> {
 pub(super) struct Output {
     pub ok: bool,
     pub stdout: String,
-    stderr: String,
+    pub stderr: String,
 }
 
 pub(super) fn run(mut c: Command, input: Option<&str>) -> Result<Output> {

@@ -23,6 +23,19 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("softmetal.h", include_str!("../../shim/softmetal.h")),
 ];
 
+/// The headers of the judging pass, by file name in a folder of their own.
+pub const JUDGE: &[(&str, &str)] = &[
+    ("judge/types.h", include_str!("../../shim/judge/types.h")),
+    ("judge/traits.h", include_str!("../../shim/judge/traits.h")),
+    ("judge/math.h", include_str!("../../shim/judge/math.h")),
+    ("judge/matrix.h", include_str!("../../shim/judge/matrix.h")),
+    ("judge/atomic.h", include_str!("../../shim/judge/atomic.h")),
+    ("judge/simd.h", include_str!("../../shim/judge/simd.h")),
+    ("judge/texture.h", include_str!("../../shim/judge/texture.h")),
+    ("judge/entry.h", include_str!("../../shim/judge/entry.h")),
+    ("judge/judge.h", include_str!("../../shim/judge/judge.h")),
+];
+
 /// The macros that stand for `metal_stdlib` while preprocessing.
 pub const MACROS: &str = include_str!("../../shim/macros.h");
 

@@ -7,10 +7,10 @@ use super::pipeline::{Pipeline, generate_check};
 use crate::compile::cache::key;
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
-use crate::lint;
 use crate::source::binding::Binding;
 use crate::source::rewrite::{ConstantValues, required_constants};
 use crate::source::unit::Unit;
+use crate::{judge, lint};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,9 @@ impl Library {
     pub(crate) fn new(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
         let text = device.0.compiler.preprocess(source, &options.preprocess())?;
         let unit = Unit::new(&text)?;
-        lint::check(&unit, options.language_version, (&options.file_name, source))?;
+        let main = (options.file_name.as_str(), source);
+        lint::check(&unit, options.language_version, main)?;
+        judge::judge(&device.0.compiler, &unit, main)?;
         let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);
         Ok(Library(Arc::new(LibraryInner {
             unit,

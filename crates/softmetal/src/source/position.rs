@@ -25,17 +25,37 @@ pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str
     out
 }
 
-struct Parsed<'a> {
-    file: &'a str,
-    line: u32,
-    column: u32,
+/// One line of clang's output.
+pub struct Parsed<'a> {
+    pub file: &'a str,
+    pub line: u32,
+    pub column: u32,
     level: &'a str,
-    message: &'a str,
+    pub message: &'a str,
+}
+
+/// An error or a warning with its notes.
+pub struct Message<'a> {
+    pub head: Parsed<'a>,
+    pub notes: Vec<Parsed<'a>>,
+}
+
+/// All errors and warnings.
+pub fn messages(stderr: &str) -> Vec<Message<'_>> {
+    let mut out: Vec<Message<'_>> = Vec::new();
+    for line in stderr.lines().filter_map(parse) {
+        match (line.level, out.last_mut()) {
+            ("note", Some(last)) => last.notes.push(line),
+            ("note", None) => {}
+            _ => out.push(Message { head: line, notes: Vec::new() }),
+        }
+    }
+    out
 }
 
 /// `file:line:column: level: message`
 fn parse(text: &str) -> Option<Parsed<'_>> {
-    for level in ["error", "note", "fatal error"] {
+    for level in ["error", "note", "fatal error", "warning"] {
         let Some((place, message)) = text.split_once(&format!(": {level}: ")) else { continue };
         let mut parts = place.rsplitn(3, ':');
         let column = parts.next()?.parse().ok()?;
@@ -45,7 +65,7 @@ fn parse(text: &str) -> Option<Parsed<'_>> {
             file,
             line,
             column,
-            level: if level == "note" { "note" } else { "error" },
+            level: if level == "fatal error" { "error" } else { level },
             message,
         });
     }

@@ -236,7 +236,7 @@ pub fn plain(lx: &Lexed, from: usize, to: usize) -> String {
 }
 
 /// A floating literal without suffix is a float in MSL.
-fn is_plain_float(text: &str) -> bool {
+pub fn is_plain_float(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let floating = if lower.starts_with("0x") { lower.contains('p') } else { lower.contains(['.', 'e']) };
     floating && !lower.ends_with(['f', 'h', 'l'])
