@@ -12,5 +12,6 @@
 #include "matrix.h"
 #include "atomic.h"
 #include "simd.h"
+#include "internals.h"
 #include "texture.h"
 #include "entry.h"

@@ -27,8 +27,8 @@ template <class T, int N> struct _wider<T, T __attribute__((ext_vector_type(N)))
   template <class T, class U> typename _result<T>::type frexp(T, __private U &);
 SOFTMETAL_FLOATS
 #define SOFTMETAL_ANY                                                                                                    \
-  template <class T> T abs(T); SOFTMETAL_SAME2(min) SOFTMETAL_SAME2(max) SOFTMETAL_SAME3(clamp)                          \
-  SOFTMETAL_SAME3(min3) SOFTMETAL_SAME3(max3) SOFTMETAL_SAME3(median3)
+  SOFTMETAL_1(abs) SOFTMETAL_2(min) SOFTMETAL_2(max) SOFTMETAL_3(clamp)                                                 \
+  SOFTMETAL_3(min3) SOFTMETAL_3(max3) SOFTMETAL_3(median3)
 SOFTMETAL_ANY
 namespace precise { SOFTMETAL_FLOATS SOFTMETAL_ANY }
 namespace fast { SOFTMETAL_FLOATS SOFTMETAL_ANY }

@@ -56,6 +56,7 @@ enum os_log_type { os_log_type_default, os_log_type_info, os_log_type_debug, os_
 struct os_log {
   constexpr os_log() {}
   constexpr os_log(const __constant char *, const __constant char *) {}
+  constexpr os_log(const __constant char *, const __constant char *) __constant {}
 #define SOFTMETAL_LOG(name) template <class... A> void name(A...) const __private {} template <class... A> void name(A...) const __constant {}
   SOFTMETAL_LOG(log) SOFTMETAL_LOG(log_debug) SOFTMETAL_LOG(log_info) SOFTMETAL_LOG(log_error) SOFTMETAL_LOG(log_fault)
 #undef SOFTMETAL_LOG

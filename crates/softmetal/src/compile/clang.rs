@@ -119,12 +119,20 @@ impl Compiler {
             "-fno-caret-diagnostics",
             "-fno-color-diagnostics",
             "-D__METAL__=1",
-            "-D__METAL_MACOS__=1",
-            "-D__cplusplus=201703L",
+            "-D__clang__=1",
+            "-D__HAVE_SIMDGROUP_MATRIX__=1",
+            "-D__HAVE_SIMDGROUP_REDUCTION__=1",
+            "-D__HAVE_ATOMIC_FLOAT__=1",
+            "-D__HAVE_ATOMIC_ULONG_VOID__=1",
+            "-D__HAVE_NATIVE_HALF__=1",
             "-U__ARM_NEON",
         ];
         let mut a: Vec<String> = fixed.iter().map(ToString::to_string).collect();
         a.push(format!("-D__METAL_VERSION__={}", p.version));
+        a.push(format!("-D__cplusplus={}L", if p.version < 400 { 201_402 } else { 201_703 }));
+        if p.version < 300 {
+            a.push("-D__METAL_MACOS__=1".into());
+        }
         if p.version >= 310 {
             a.push("-D__HAVE_BFLOAT__=1".into());
         }
@@ -194,13 +202,16 @@ impl Compiler {
         if out.ok { Ok(()) } else { Err(Error::Tool { step: "compiling counted code", message: out.stderr }) }
     }
 
-    /// Checks that C++ text is valid without making code.
-    pub fn check(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<()> {
+    /// Checks that C++ text is valid without making code; clang's messages where it is not.
+    pub fn check(&self, text: &str, mode: Mode) -> Result<Option<String>> {
         let pch = self.precompiled(mode)?;
         let mut c = Command::new(&self.clang);
-        c.args(flags(mode)).arg("-fsyntax-only").arg("-include-pch").arg(&pch).args(["-x", "c++", "-"]);
+        c.args(flags(mode))
+            .args(["-fsyntax-only", "-ferror-limit=0", "-include-pch"])
+            .arg(&pch)
+            .args(["-x", "c++", "-"]);
         let out = run(c, Some(text))?;
-        if out.ok { Ok(()) } else { Err(self.compile_error(&out.stderr, text, main)) }
+        Ok((!out.ok).then_some(out.stderr))
     }
 
     fn precompiled(&self, mode: Mode) -> Result<PathBuf> {
@@ -227,7 +238,7 @@ impl Compiler {
         Ok(path)
     }
 
-    fn compile_error(&self, stderr: &str, text: &str, main: (&str, &str)) -> Error {
+    pub(crate) fn compile_error(&self, stderr: &str, text: &str, main: (&str, &str)) -> Error {
         let list = position::diagnostics(stderr, text, &self.folder, main);
         if list.is_empty() {
             return Error::Tool { step: "clang", message: stderr.trim().to_string() };
@@ -284,6 +295,10 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-fno-caret-diagnostics",
         "-fno-color-diagnostics",
         "-Wno-everything",
+        // What Apple refuses too; a warning of the last kind is an error.
+        "-Wc++11-narrowing",
+        "-Werror=vla-extension",
+        "-Werror=zero-length-array",
         "-Xclang",
         "-ffloat16-excess-precision=none",
         "-Xclang",

@@ -3,7 +3,7 @@
 use super::constants::FunctionConstants;
 use super::device::Device;
 use super::family::Family;
-use super::pipeline::{Pipeline, generate_check};
+use super::pipeline::Pipeline;
 use crate::compile::cache::key;
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
@@ -136,27 +136,6 @@ impl Library {
         Ok(Function { library: self.clone(), entry, values: ConstantValues::default(), bindings })
     }
 
-    /// Checks that kernels compile, all at once; one outcome per name. Function constants are zero.
-    pub fn check_all(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
-        let entries: Vec<usize> =
-            names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
-        let main = (self.0.options.file_name.as_str(), self.0.source.as_str());
-        let lint =
-            |i: usize| lint::check_entry(&self.0.unit, &self.0.unit.entries[i], self.0.family, main).err();
-        let bindings: Vec<Option<Error>> = entries
-            .iter()
-            .map(|&i| self.0.unit.bindings(&self.0.unit.entries[i]).err().or_else(|| lint(i)))
-            .collect();
-        if self.check_entries(device, &entries).is_ok() {
-            return bindings;
-        }
-        self.in_parallel(&entries, |i| self.check_entries(device, &[i]).err())
-            .into_iter()
-            .zip(bindings)
-            .map(|(compiled, ours)| ours.or(compiled))
-            .collect()
-    }
-
     /// Makes machine code for each kernel; one outcome per name. Function constants are zero.
     pub fn compile_each(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
         let entries: Vec<usize> =
@@ -166,11 +145,6 @@ impl Library {
                 .and_then(|f| Pipeline::new(device, &f))
                 .err()
         })
-    }
-
-    fn check_entries(&self, device: &Device, entries: &[usize]) -> Result<()> {
-        let (text, mode) = generate_check(device, &self.0, entries);
-        device.0.compiler.check(&text, mode, (&self.0.options.file_name, &self.0.source))
     }
 
     fn in_parallel(

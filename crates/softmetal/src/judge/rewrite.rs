@@ -3,7 +3,7 @@
 use crate::source::edit::Edits;
 use crate::source::items::{Item, ItemKind};
 use crate::source::lexer::{Lexed, TokenKind};
-use crate::source::params::{space_of, split_commas};
+use crate::source::params::{Space, space_of, split_commas};
 use crate::source::rewrite::{declared_name, group_declarations, is_plain_float, plain};
 use crate::source::unit::Unit;
 use rustc_hash::FxHashSet;
@@ -107,6 +107,9 @@ impl Rewriter<'_> {
         let head = item.start.max(item.template.1)..item.params.0;
         let is_static = head.clone().any(|k| matches!(lx.str(k), "static" | "friend"));
         let constructor = item.scope.last() == Some(&item.name) || head.clone().any(|k| lx.is(k, "~"));
+        if item.in_type && constructor {
+            self.constructor(item);
+        }
         if close == 0 || is_static || constructor || !(item.in_type || outside) {
             return;
         }
@@ -117,6 +120,19 @@ impl Rewriter<'_> {
         if space_of(lx.str(k)).is_none() {
             let at = lx.tokens[k - 1].end;
             self.edits.replace(at, at, " __private ");
+        }
+    }
+
+    /// A constructor makes objects in any address space here; those for other spaces than thread would be the same again.
+    fn constructor(&mut self, item: &Item) {
+        let at = item.params.1 + 1;
+        match space_of(self.lx.str(at)) {
+            Some(Space::Thread) => {
+                let t = self.lx.tokens[at];
+                self.edits.replace(t.start, t.end, "");
+            }
+            Some(Space::Device | Space::Threadgroup) => self.replace(item, String::new()),
+            Some(Space::Constant) | None => {}
         }
     }
 

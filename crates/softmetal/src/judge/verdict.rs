@@ -105,8 +105,14 @@ fn broken(m: &Message<'_>) -> Option<&'static str> {
     let all = || std::iter::once(&m.head).chain(&m.notes).map(|p| p.message);
     // Constructors and implicit copies take any address space in Metal, and the generic one here, which lacks constant memory;
     // temporaries and functions lie in no address space there.
-    const OURS_ALONE: [&str; 4] =
-        ["__generic", "the implicit copy", "temporary object", "invalid explicitly-specified argument"];
+    const OURS_ALONE: [&str; 6] = [
+        "cannot be used to construct",
+        "must be initialized",
+        "__generic",
+        "the implicit copy",
+        "temporary object",
+        "invalid explicitly-specified argument",
+    ];
     if all().any(|text| OURS_ALONE.iter().any(|w| text.contains(w))) {
         return None;
     }
