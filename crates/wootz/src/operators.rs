@@ -164,7 +164,7 @@ operator! {
     Shl shl => shift_left, Shr shr => shift_right,
 }
 
-/// A number in front of a tensor: `2.0 * &x`.
+/// A number in front of a tensor: `2.0 * &x`. One float and one integer type, so that literals need no suffix.
 macro_rules! number_in_front {
     ($($t:ty),*) => {$(
         number_in_front!(@one $t: Add add => add, Sub sub => sub, Mul mul => mul, Div div => div, Rem rem => remainder);
@@ -184,7 +184,7 @@ macro_rules! number_in_front {
         }
     )*};
 }
-number_in_front!(i8, i16, i32, i64, u8, u16, u32, u64, usize, f32, f64, half::f16, half::bf16);
+number_in_front!(i64, f64);
 
 impl std::ops::Neg for &Tensor {
     type Output = Result<Tensor>;
