@@ -14,7 +14,7 @@ use wootz_backend::{
     Run,
 };
 use wootz_ir::custom::Language;
-use wootz_ir::{CustomKernel, DType, Error, Result};
+use wootz_ir::{CustomKernel, DType, Error, Family, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// A Metal device: an Apple GPU, or SoftMetal. It is opened at its first use, so that making one costs nothing.
@@ -264,13 +264,17 @@ struct Keeper(#[allow(dead_code, reason = "held for its drop")] Arc<dyn AsRef<[u
 /// Why f64 is refused.
 pub(crate) const NO_F64: &str = "Metal has no 64-bit floats; cast to f32, or use the cpu";
 
-fn fuses_input(kernel: &'static str, slot: usize) -> bool {
-    match kernel {
-        "matmul" | "quant_matmul" | "attention" | "wkv7" => false,
-        "rms_norm" | "layer_norm" => slot == 0,
-        "rope" => slot < 2,
-        "custom" => false,
-        _ => true,
+/// Products read their operands at places of their own; norms and rope their first operands only as fused code.
+fn fuses_input(family: Family, slot: usize) -> bool {
+    match family {
+        Family::Matmul | Family::QuantMatmul => false,
+        Family::RmsNorm | Family::LayerNorm => slot == 0,
+        Family::Rope => slot < 2,
+        Family::Map | Family::Reduce | Family::ArgReduce | Family::Scan | Family::Sort | Family::ArgSort => {
+            true
+        }
+        Family::Softmax | Family::Gather | Family::Scatter | Family::WriteAt | Family::QuantGather => true,
+        Family::Attention | Family::Wkv7 | Family::Custom => false,
     }
 }
 

@@ -11,8 +11,7 @@ use super::workspace::Workspace;
 use crate::reduce::{self, Max, Min, Number as Run, Prod, Reducer, Sum};
 use std::ops::Range;
 use wootz_ir::op::ReduceOp;
-use wootz_ir::scalar::BinaryFn;
-use wootz_ir::{DType, Number, ScalarType, Shape, View};
+use wootz_ir::{Number, ScalarType, Shape, View};
 use wootz_plan::{Fused, Step};
 
 /// Outer points whose results are finished together.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::{Deref, DerefMut};
 use wootz_gpu::{Access, Bound, Code, Language, quads_of_layout};
-use wootz_ir::{DType, Layout, ScalarType};
+use wootz_ir::{DType, Family, Layout, ScalarType};
 use wootz_plan::{Capabilities, Plan, Source, Step};
 
 /// One launch: a shader and everything it is given.
@@ -79,7 +79,7 @@ impl Facts {
         let plenty = self.max_bindings >= 11;
         Capabilities {
             fuses_input: if plenty {
-                |kernel, _| !matches!(kernel, "sort" | "argsort" | "wkv7")
+                |family, _| !matches!(family, Family::Sort | Family::ArgSort)
             } else {
                 |_, _| false
             },
