@@ -1,10 +1,10 @@
 //! Reading and writing by index: gather, scatter, write-at, and gathering from quantised rows.
 
 use super::{Launch, Launches, refuse};
-use crate::codegen::Parts;
+use crate::codegen::{Parts, storage};
 use crate::driver::Facts;
 use wootz_ir::op::ScatterMode;
-use wootz_ir::{BlockFormat, Result, Shape};
+use wootz_ir::{BlockFormat, DType, Result, Shape};
 use wootz_plan::Step;
 
 /// Groups beyond which threads take several turns.
@@ -89,14 +89,8 @@ pub fn quant_gather(step: &Step, facts: &Facts, format: BlockFormat) -> Result<L
             .over(units, threads, u32::MAX / 256);
     launch.groups[1] = rows.min(MOST_ROWS) as u32;
     launch.dims = vec![rows as u64, width as u64, step.input_shapes[0][0] as u64, unit as u64];
-    let storage = match format {
-        BlockFormat::F32 => Some("float"),
-        BlockFormat::F16 => Some("half"),
-        BlockFormat::BF16 => Some("bf16"),
-        _ => None,
-    };
-    Ok(match storage {
-        Some(storage) => launch.define("FLOATS", storage),
+    Ok(match DType::of_format(format) {
+        Some(dtype) => launch.define("FLOATS", storage(dtype)),
         None => launch.define("FORMAT", format.name()),
     }
     .alone())

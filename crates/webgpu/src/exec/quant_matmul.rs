@@ -67,11 +67,7 @@ fn on_a_cpu(task: &Task<'_>, format: BlockFormat, problem: Problem, lanes: usize
     code.push(&format!(
         "fn a_at_4(batch: u32, row: u32, k: u32) -> vec4<f32> {{\n    return in0_4(row * {columns} + k);\n}}\n"
     ));
-    if problem.n.is_multiple_of(4) {
-        code.finish_4(Some(t));
-    } else {
-        code.finish(Some(t));
-    }
+    code.put_columns(t, problem.n);
     broadcast::launch(problem, code, lanes, Right::Blocks)
 }
 
