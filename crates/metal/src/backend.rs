@@ -51,11 +51,7 @@ impl MetalBackend {
             name: "metal".into(),
             description: format!("SoftMetal, a software Metal device ({family})"),
             kind: DeviceKind::Software,
-            facts: vec![
-                ("driver".into(), "soft".into()),
-                ("family".into(), family.to_string()),
-                ("lanes".into(), options.simd_width.unwrap_or(32).to_string()),
-            ],
+            facts: facts("soft", family.to_string(), options.simd_width.unwrap_or(32)),
             memory_limit: SOFT_MEMORY,
             buffer_limit: SOFT_MEMORY,
         };
@@ -73,11 +69,7 @@ impl MetalBackend {
             name: "metal".into(),
             description: facts.name.clone(),
             kind,
-            facts: vec![
-                ("driver".into(), "apple".into()),
-                ("family".into(), facts.family.clone()),
-                ("lanes".into(), facts.simd_width.to_string()),
-            ],
+            facts: self::facts("apple", facts.family.clone(), facts.simd_width),
             memory_limit: facts.working_set,
             buffer_limit: facts.max_buffer,
         };
@@ -138,6 +130,12 @@ impl MetalBackend {
     pub fn pipeline_count(&self) -> usize {
         self.device().map_or(0, |device| device.pipelines.count())
     }
+}
+
+/// What is worth showing of a device.
+fn facts(driver: &str, family: String, lanes: u32) -> Vec<(String, String)> {
+    let facts = [("driver", driver.to_string()), ("family", family), ("lanes", lanes.to_string())];
+    facts.map(|(name, value)| (name.to_string(), value)).to_vec()
 }
 
 /// What the software device may use: the limit of one of its buffers.
@@ -228,18 +226,11 @@ struct Keeper(#[allow(dead_code, reason = "held for its drop")] Arc<dyn AsRef<[u
 /// Why f64 is refused.
 pub(crate) const NO_F64: &str = "Metal has no 64-bit floats; cast to f32, or use the cpu";
 
-/// Products read their operands at places of their own; norms and rope their first operands only as fused code.
+/// Products take their operands from memory; norms fuse into x alone, rope not into its frequencies.
 fn fuses_input(family: Family, slot: usize) -> bool {
-    match family {
-        Family::Matmul | Family::QuantMatmul => false,
-        Family::RmsNorm | Family::LayerNorm => slot == 0,
-        Family::Rope => slot < 2,
-        Family::Map | Family::Reduce | Family::ArgReduce | Family::Scan | Family::Sort | Family::ArgSort => {
-            true
-        }
-        Family::Softmax | Family::Gather | Family::Scatter | Family::WriteAt | Family::QuantGather => true,
-        Family::Attention | Family::Wkv7 | Family::Custom => false,
-    }
+    let products = matches!(family, Family::Matmul | Family::QuantMatmul);
+    let norms = matches!(family, Family::RmsNorm | Family::LayerNorm);
+    !products && (!norms || slot == 0) && (family != Family::Rope || slot < 2)
 }
 
 impl Backend for MetalBackend {

@@ -8,6 +8,7 @@ use super::matmul::{Problem, Strides, product};
 use super::{Launch, Launches, refuse};
 use crate::codegen::{Parts, storage};
 use crate::driver::Facts;
+use crate::source::kernels;
 use wootz_gpu::problem::MatmulProblem;
 use wootz_ir::{BlockFormat, DType, Layout, Result};
 use wootz_plan::Step;
@@ -63,7 +64,8 @@ pub fn launches(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launc
 }
 
 fn pack(rows: usize, width: usize, pitch: usize) -> Launch {
-    let mut launch = Launch::new("pack_bytes", "pack_bytes").over(rows * width, 256, 1 << 16);
+    let mut launch =
+        Launch::new(kernels!("products", "pack_bytes"), "pack_bytes").over(rows * width, 256, 1 << 16);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     launch.dims = vec![rows as u64, width as u64, pitch as u64];
     launch
@@ -110,7 +112,9 @@ fn few(m: usize, n: usize, facts: &Facts) -> Launch {
     // More rows reuse x more often, more vectors the decoded weights; both want registers.
     let rows = if vectors <= 2 { 4 } else { 2 };
     let simds = 2;
-    let mut launch = Launch::new("quant_gemv", "quant_gemv").define("ROWS", rows).define("VECTORS", vectors);
+    let mut launch = Launch::new(kernels!("products", "blocks", "quant_gemv"), "quant_gemv")
+        .define("ROWS", rows)
+        .define("VECTORS", vectors);
     launch.groups = [n.div_ceil(rows * simds) as u32, m.div_ceil(vectors) as u32, 1];
     launch.threads = [simds as u32 * facts.simd_width, 1, 1];
     launch
@@ -118,7 +122,7 @@ fn few(m: usize, n: usize, facts: &Facts) -> Launch {
 
 fn many(m: usize, n: usize) -> Launch {
     let tile_m = if m <= 32 { 32 } else { 64 };
-    let mut launch = Launch::new("quant_gemm", "quant_gemm")
+    let mut launch = Launch::new(kernels!("products", "blocks", "matrix_sums", "quant_gemm"), "quant_gemm")
         .define("TILE_M", tile_m)
         .define("TILE_N", 64)
         .define("TILE_K", 32)

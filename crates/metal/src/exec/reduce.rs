@@ -3,6 +3,7 @@
 use super::{Launch, Launches, rows};
 use crate::codegen::{Msl, Parts};
 use crate::driver::Facts;
+use crate::source::kernels;
 use wootz_gpu::Language;
 use wootz_gpu::problem::Split;
 use wootz_ir::op::ReduceOp;
@@ -62,7 +63,7 @@ pub fn launches(step: &Step, facts: &Facts, op: ReduceOp, inner: usize) -> Resul
     let dims = vec![outer as u64, inner as u64, split.parts as u64, split.length as u64];
     let partial = split.parts > 1;
     let kernel = if threads { "reduce_threads" } else { "reduce_groups" };
-    let mut first = Launch::new("reduce", kernel)
+    let mut first = Launch::new(kernels!("lanes", "reduce"), kernel)
         .define("FIRST_PASS", 1)
         .define("COMBINE", combine)
         .define("IDENTITY", &identity);
@@ -80,7 +81,7 @@ pub fn launches(step: &Step, facts: &Facts, op: ReduceOp, inner: usize) -> Resul
     if !partial {
         return Ok(first.alone());
     }
-    let mut second = Launch::new("reduce", "reduce_parts")
+    let mut second = Launch::new(kernels!("lanes", "reduce"), "reduce_parts")
         .define("ACCUMULATOR", Msl::name(accumulator))
         .define("COMBINE", combine)
         .define("IDENTITY", &identity)

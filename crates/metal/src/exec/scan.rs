@@ -4,6 +4,7 @@ use super::reduce::combination;
 use super::{Launch, Launches, rows};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use crate::source::kernels;
 use wootz_gpu::problem::{RowsProblem, Split};
 use wootz_ir::Result;
 use wootz_ir::op::ScanOp;
@@ -26,7 +27,7 @@ pub fn launches(step: &Step, facts: &Facts, op: ScanOp) -> Result<Launches> {
     // Whole tiles of 256 threads.
     let split = Split::new(width, BUSY.div_ceil(rows), LEAST_PART, 1024);
     let base = |kernel: &'static str| {
-        let mut launch = Launch::new("scan", kernel);
+        let mut launch = Launch::new(kernels!("lanes", "scan"), kernel);
         launch.dims = [rows, width, split.parts, split.length].map(|n| n as u64).to_vec();
         // The neutral value is written In0(…), so that choices between it and a value have one type.
         launch.define("COMBINE", combine).define("IDENTITY", format!("In0({identity})"))
