@@ -54,6 +54,7 @@ enum Command {
 
 fn main() -> ExitCode {
     quiet_mesa();
+    output::end_quietly_when_unread();
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
+        Err(error) if output::is_closed_pipe(&*error) => ExitCode::from(output::CLOSED_PIPE),
         Err(error) => {
             anstream::eprintln!("{}error:{} {error}", output::BAD.render(), output::BAD.render_reset());
             ExitCode::FAILURE

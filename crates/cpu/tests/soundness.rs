@@ -152,7 +152,11 @@ fn products_over_empty_intermediates_are_zero() -> Result<()> {
             let product = build::matmul(&left, &right)?;
             let shifted = build::matmul(&left, &build::elementwise(ElementwiseOp::Add, &[&right, &right])?)?;
             for product in [product, shifted] {
-                assert_eq!(run(&backend, &product)?, vec![0; 4 * product.dtype().size()], "product of {dtype}");
+                assert_eq!(
+                    run(&backend, &product)?,
+                    vec![0; 4 * product.dtype().size()],
+                    "product of {dtype}"
+                );
             }
         }
     }

@@ -55,7 +55,9 @@ pub use dispatch::CostModel;
 pub use element::Element;
 pub use eval::{Evaluation, eval, explain};
 pub use indexing::Index;
-pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
+pub use io::{
+    NpzLimits, load_npy, load_npz, load_npz_within, load_safetensors, save_npy, save_npz, save_safetensors,
+};
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
 pub use tensor::{Axis, Stored, Tensor};

@@ -8,11 +8,12 @@ mod npz;
 mod safetensors;
 
 pub use npy::{load_npy, save_npy};
-pub use npz::{load_npz, save_npz};
+pub use npz::{NpzLimits, load_npz, load_npz_within, save_npz};
 pub use safetensors::{load_safetensors, save_safetensors};
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wootz_ir::{Error, Result};
 
 fn io_error(path: &Path, error: &std::io::Error) -> Error {
@@ -37,8 +38,10 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
 
 /// Writes a file whole or not at all.
 fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    // Threads may save to one path at once, and so may processes: each writes a file of its own, and the last one wins.
+    static SAVES: AtomicU64 = AtomicU64::new(0);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
+    name.push(format!(".{}.{}.part", std::process::id(), SAVES.fetch_add(1, Ordering::Relaxed)));
     let temporary = path.with_file_name(name);
     let attempt = || -> std::io::Result<()> {
         let mut file = std::io::BufWriter::new(std::fs::File::create(&temporary)?);

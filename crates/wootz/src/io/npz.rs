@@ -13,19 +13,53 @@ fn bad(detail: impl Into<String>) -> Error {
     Error::format("npz", detail)
 }
 
-/// Reads every array of a `.npz` file, in the order of the archive.
+/// What reading a `.npz` file may cost. A compressed archive can be a thousandth of what it holds, so that a small file
+/// could fill all memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NpzLimits {
+    /// Bytes of all arrays together, unpacked, that any archive may have.
+    pub unpacked: usize,
+    /// An archive may also unpack to this many times its own size.
+    pub ratio: usize,
+}
+
+impl Default for NpzLimits {
+    fn default() -> NpzLimits {
+        NpzLimits { unpacked: 1 << 30, ratio: 100 }
+    }
+}
+
+/// Reads every array of a `.npz` file, in the order of the archive, within the [default limits](NpzLimits).
 pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
+    load_npz_within(path, NpzLimits::default())
+}
+
+/// Reads every array of a `.npz` file, in the order of the archive.
+pub fn load_npz_within(path: impl AsRef<Path>, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
     let file = std::fs::File::open(path).map_err(|e| io_error(path, &e))?;
+    let size = file.metadata().map_err(|e| io_error(path, &e))?.len() as usize;
+    let most = limits.unpacked.max(size.saturating_mul(limits.ratio));
     let mut archive = zip::ZipArchive::new(file).map_err(|e| bad(e.to_string()))?;
-    let mut tensors = Vec::with_capacity(archive.len());
+    let mut tensors = Vec::new();
+    let mut total = 0usize;
     for i in 0..archive.len() {
         let mut member = archive.by_index(i).map_err(|e| bad(e.to_string()))?;
         let name = member.name().map_err(|e| bad(e.to_string()))?.trim_end_matches(".npy").to_string();
+        let failed = |e: &dyn std::fmt::Display| bad(format!("member {name:?}: {e}"));
         let mut bytes = Vec::new();
-        member.read_to_end(&mut bytes).map_err(|e| bad(format!("member {name:?}: {e}")))?;
-        let tensor =
-            npy::parse(&bytes, &Device::default()).map_err(|e| bad(format!("member {name:?}: {e}")))?;
+        // The header says how much there is to read; what an archive claims about itself is not relied on.
+        (&mut member).take(npy::MAX_HEADER as u64).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        let length = npy::length_of(&bytes).map_err(|e| failed(&e))?;
+        total = total.saturating_add(length);
+        if total > most {
+            return Err(failed(&format!(
+                "the arrays unpack to more than {most} bytes, the limit for an archive of {size} (NpzLimits)"
+            )));
+        }
+        let rest = length.saturating_sub(bytes.len()) as u64;
+        member.take(rest).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        let tensor = npy::parse(&bytes, &Device::default()).map_err(|e| failed(&e))?;
         tensors.push((name, tensor));
     }
     Ok(tensors)
