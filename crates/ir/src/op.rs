@@ -1,8 +1,10 @@
 //! The ops of the lazy graph.
 
 use crate::custom::CustomKernel;
+use crate::dtype::{Number, ScalarType};
 use crate::elementwise::ElementwiseOp;
 use crate::layout::{Layout, Span, View};
+use crate::scalar::BinaryFn;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_blocks::BlockFormat;
@@ -96,6 +98,39 @@ impl ReduceOp {
             ReduceOp::All => "all",
         }
     }
+
+    /// How two elements combine.
+    pub fn function(self) -> BinaryFn {
+        match self {
+            ReduceOp::Sum => BinaryFn::Add,
+            ReduceOp::Prod => BinaryFn::Mul,
+            ReduceOp::Min => BinaryFn::Min,
+            ReduceOp::Max => BinaryFn::Max,
+            ReduceOp::Any => BinaryFn::Or,
+            ReduceOp::All => BinaryFn::And,
+        }
+    }
+
+    /// What combines with any element of a type to that element.
+    pub fn identity(self, t: ScalarType) -> Number {
+        let range = t.dtype().integer_range();
+        match (self, range) {
+            (ReduceOp::Sum | ReduceOp::Any, _) => Number::Int(0).cast(t.dtype()),
+            (ReduceOp::Prod | ReduceOp::All, _) => Number::Int(1).cast(t.dtype()),
+            (ReduceOp::Min | ReduceOp::Max, _) if t == ScalarType::Bool => {
+                Number::Bool(self == ReduceOp::Min)
+            }
+            (ReduceOp::Min, Some((_, high))) => integer(high),
+            (ReduceOp::Max, Some((low, _))) => integer(low),
+            (ReduceOp::Min, None) => Number::Float(f64::INFINITY),
+            (ReduceOp::Max, None) => Number::Float(f64::NEG_INFINITY),
+        }
+    }
+}
+
+/// A bound of an integer type.
+fn integer(value: i128) -> Number {
+    i64::try_from(value).map_or(Number::Uint(value as u64), Number::Int)
 }
 
 /// Which extreme an arg-reduction looks for.
@@ -114,6 +149,16 @@ pub enum ScanOp {
     Sum,
     /// Running product.
     Prod,
+}
+
+impl ScanOp {
+    /// The reduction that each element of the result is, over those up to it.
+    pub fn reduction(self) -> ReduceOp {
+        match self {
+            ScanOp::Sum => ReduceOp::Sum,
+            ScanOp::Prod => ReduceOp::Prod,
+        }
+    }
 }
 
 /// How scattered values meet what is there.

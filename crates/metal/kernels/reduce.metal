@@ -35,7 +35,7 @@ kernel void reduce_threads(STEP_BINDINGS, uint2 at [[thread_position_in_grid]]) 
 }
 
 [[max_total_threads_per_threadgroup(256)]]
-kernel void reduce_groups(STEP_BINDINGS, uint2 group [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void reduce_groups(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup In0 shared[MAX_SIMDGROUPS];
     const index_t o = group.x;
@@ -46,7 +46,7 @@ kernel void reduce_groups(STEP_BINDINGS, uint2 group [[threadgroup_position_in_g
     In0 value = IDENTITY;
 #ifdef IN0_FOUR
     for (index_t i = first + thread_index * 4; i < end; i += group_size.x * 4) {
-        const vec<In0, 4> four = in0_four(env, o * inner + i);
+        const vec<In0, 4> four = in0_4(env, o * inner + i);
         value = COMBINE::of(value, COMBINE::of(COMBINE::of(four[0], four[1]), COMBINE::of(four[2], four[3])));
     }
 #else

@@ -15,17 +15,17 @@ inline float softmax_value(float x, float most, float sum) {
 
 #ifdef ITEMS
 [[max_total_threads_per_threadgroup(1024)]]
-kernel void softmax_held(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void softmax_held(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup float shared[MAX_SIMDGROUPS];
     const index_t width = args.dims[1];
-    const index_t start = index_t(row) * width;
+    const index_t start = index_t(group.x) * width;
     float x[ITEMS];
     float most = -INFINITY;
 #ifdef IN0_FOUR
     const index_t first = index_t(thread_index) * 4;
     if (first < width) {
-        const float4 four = in0_four(env, start + first);
+        const float4 four = in0_4(env, start + first);
         for (uint k = 0; k < 4; ++k) {
             x[k] = four[k];
             most = nan_max(most, x[k]);
@@ -55,7 +55,7 @@ kernel void softmax_held(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]
         for (uint k = 0; k < 4; ++k) {
             result[k] = softmax_value(x[k], most, sum);
         }
-        finish_four(env, start + first, result);
+        finish_4(env, start + first, result);
     }
 #else
     for (uint k = 0; k < ITEMS; ++k) {
@@ -68,11 +68,11 @@ kernel void softmax_held(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]
 }
 #else
 [[max_total_threads_per_threadgroup(1024)]]
-kernel void softmax_walked(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void softmax_walked(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup float shared[MAX_SIMDGROUPS];
     const index_t width = args.dims[1];
-    const index_t start = index_t(row) * width;
+    const index_t start = index_t(group.x) * width;
     // The sum so far is relative to the maximum so far. While that is −inf the sum is of nothing.
     float most = -INFINITY;
     float sum = 0.0f;

@@ -21,16 +21,16 @@ use wootz_plan::{Capabilities, Plan};
 pub struct MetalBackend {
     info: DeviceInfo,
     open: Opener,
-    ready: OnceLock<std::result::Result<Arc<Ready>, DriverError>>,
+    opened: OnceLock<std::result::Result<Arc<OpenDevice>, DriverError>>,
 }
 
 /// Opens the driver's device.
 type Opener = Box<dyn Fn() -> std::result::Result<Arc<dyn Device>, DriverError> + Send + Sync>;
 
 /// An opened device with its pool and its pipelines.
-pub(crate) struct Ready {
+pub(crate) struct OpenDevice {
     pub name: String,
-    pub device: Arc<dyn Device>,
+    pub driver: Arc<dyn Device>,
     pub pipelines: Pipelines,
     pool: Arc<Pool<Memory>>,
     /// Memory that the host never sees.
@@ -62,7 +62,7 @@ impl MetalBackend {
             buffer_limit: SOFT_MEMORY,
         };
         let open: Opener = Box::new(move || Ok(Arc::new(SoftDevice::new(&options)?)));
-        MetalBackend { info, open, ready: OnceLock::new() }
+        MetalBackend { info, open, opened: OnceLock::new() }
     }
 
     /// The system's GPU on Apple's systems, where there is one.
@@ -84,7 +84,7 @@ impl MetalBackend {
             buffer_limit: facts.max_buffer,
         };
         let open: Opener = Box::new(move || Ok(device.clone()));
-        Some(MetalBackend { info, open, ready: OnceLock::new() })
+        Some(MetalBackend { info, open, opened: OnceLock::new() })
     }
 
     /// The devices of this machine: on Apple's systems the GPU as `metal` and the software device as `softmetal`, elsewhere the software
@@ -107,14 +107,14 @@ impl MetalBackend {
     }
 
     /// The opened device.
-    pub(crate) fn ready(&self) -> Result<&Arc<Ready>> {
+    pub(crate) fn device(&self) -> Result<&Arc<OpenDevice>> {
         let open = || {
-            let device = (self.open)()?;
+            let driver = (self.open)()?;
             let limit = self.info.memory_limit;
             let limits = PoolLimits { live: limit, cached: limit / 4, blocks: 512 };
-            Ok(Arc::new(Ready {
+            Ok(Arc::new(OpenDevice {
                 name: self.info.name.clone(),
-                device,
+                driver,
                 pipelines: Pipelines::default(),
                 pool: Arc::new(Pool::new(limits)),
                 private: Arc::new(Pool::new(limits)),
@@ -123,7 +123,7 @@ impl MetalBackend {
                 submitted: AtomicU64::new(0),
             }))
         };
-        self.ready
+        self.opened
             .get_or_init(open)
             .as_ref()
             .map_err(|e| Error::Device { device: self.info.name.clone(), detail: e.to_string() })
@@ -131,24 +131,24 @@ impl MetalBackend {
 
     /// What the last run that was waited for told: its time, and counters where the device counts.
     pub fn last_run(&self) -> Finished {
-        self.ready().map(|ready| ready.last.lock().clone()).unwrap_or_default()
+        self.device().map(|device| device.last.lock().clone()).unwrap_or_default()
     }
 
     /// How many command buffers plans have been run in so far.
     pub fn command_buffers(&self) -> u64 {
-        self.ready().map_or(0, |ready| ready.submitted.load(Ordering::Relaxed))
+        self.device().map_or(0, |device| device.submitted.load(Ordering::Relaxed))
     }
 
     /// How many pipelines were made.
     pub fn pipeline_count(&self) -> usize {
-        self.ready().map_or(0, |ready| ready.pipelines.count())
+        self.device().map_or(0, |device| device.pipelines.count())
     }
 }
 
 /// What the software device may use: the limit of one of its buffers.
 const SOFT_MEMORY: usize = 64 << 30;
 
-impl Ready {
+impl OpenDevice {
     /// An error of this device.
     pub fn error(&self, detail: String) -> Error {
         Error::Device { device: self.name.clone(), detail }
@@ -157,7 +157,7 @@ impl Ready {
     /// Hands a command buffer to the device.
     pub fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>> {
         self.submitted.fetch_add(1, Ordering::Relaxed);
-        self.device.submit(batch).map_err(|e| self.error(e.to_string()))
+        self.driver.submit(batch).map_err(|e| self.error(e.to_string()))
     }
 
     pub fn note(&self, finished: Finished) {
@@ -184,7 +184,7 @@ impl Ready {
             Storage::Shared => (&self.pool, &self.private),
             Storage::Private => (&self.private, &self.pool),
         };
-        let make = |size: usize| self.device.buffer(size, storage).ok();
+        let make = |size: usize| self.driver.buffer(size, storage).ok();
         let out_of_memory = || Error::OutOfMemory {
             device: self.name.clone(),
             op: op.into(),
@@ -220,7 +220,7 @@ impl Ready {
         Ok(())
     }
 
-    fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b MetalMemory> {
+    pub fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b MetalMemory> {
         memory(buffer)
             .filter(|m| self.owns(m))
             .ok_or_else(|| self.error("a buffer of another device was bound".into()))
@@ -239,19 +239,19 @@ impl Ready {
         let address = bytes.as_ptr() as usize;
         if bytes.len() < PAGE
             || !address.is_multiple_of(WRAP_ALIGNMENT)
-            || bytes.len() > self.device.facts().max_buffer
+            || bytes.len() > self.driver.facts().max_buffer
         {
             return Err(host);
         }
-        let offset = if self.device.facts().software { 0 } else { address % PAGE };
+        let offset = if self.driver.facts().software { 0 } else { address % PAGE };
         let length = bytes.len();
         let start = bytes.as_ptr().wrapping_sub(offset);
         let whole =
-            if self.device.facts().software { length } else { (offset + length).next_multiple_of(PAGE) };
+            if self.driver.facts().software { length } else { (offset + length).next_multiple_of(PAGE) };
         let owner = host.owner.clone();
         // SAFETY: `owner` keeps the bytes alive and never changes them; the rest of the pages that they lie in is mapped with
         // them, and kernels touch only the bytes themselves, which the planner never writes.
-        match unsafe { self.device.wrap(start, whole, Box::new(Keeper(owner))) } {
+        match unsafe { self.driver.wrap(start, whole, Box::new(Keeper(owner))) } {
             Ok(memory) => Ok(MetalMemory::wrapped(memory, offset, length, &self.pool)),
             Err(_) => Err(host),
         }
@@ -260,6 +260,9 @@ impl Ready {
 
 /// Keeps host memory alive.
 struct Keeper(#[allow(dead_code, reason = "held for its drop")] Arc<dyn AsRef<[u8]> + Send + Sync>);
+
+/// Why f64 is refused.
+pub(crate) const NO_F64: &str = "Metal has no 64-bit floats; cast to f32, or use the cpu";
 
 fn fuses_input(kernel: &'static str, slot: usize) -> bool {
     match kernel {
@@ -282,7 +285,7 @@ impl Backend for MetalBackend {
     }
 
     fn refuses(&self, dtype: DType) -> Option<&'static str> {
-        (dtype == DType::F64).then_some("Metal has no 64-bit floats; cast to f32, or use the cpu")
+        (dtype == DType::F64).then_some(NO_F64)
     }
 
     fn runs_custom(&self, kernel: &CustomKernel) -> bool {
@@ -290,32 +293,32 @@ impl Backend for MetalBackend {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Buffer> {
-        Ok(Buffer::new(self.ready()?.reserve(bytes, "")?))
+        Ok(Buffer::new(self.device()?.reserve(bytes, "")?))
     }
 
     fn import(&self, memory: HostMemory) -> Result<Buffer> {
-        let ready = self.ready()?;
-        match ready.wrap(memory) {
+        let device = self.device()?;
+        match device.wrap(memory) {
             Ok(wrapped) => Ok(Buffer::new(wrapped)),
-            Err(memory) => ready.with_bytes(memory.bytes()),
+            Err(memory) => device.with_bytes(memory.bytes()),
         }
     }
 
     fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
-        let ready = self.ready()?;
-        ready.check_range(buffer, offset, bytes.len())?;
-        let memory = ready.own(buffer)?;
+        let device = self.device()?;
+        device.check_range(buffer, offset, bytes.len())?;
+        let memory = device.own(buffer)?;
         if !buffer.is_writable() {
-            return Err(ready.error("imported memory belongs to someone else and is not written".into()));
+            return Err(device.error("imported memory belongs to someone else and is not written".into()));
         }
-        ready.write(memory, offset, bytes)
+        device.write(memory, offset, bytes)
     }
 
     fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        let ready = self.ready()?;
-        ready.check_range(buffer, offset, bytes.len())?;
-        let start = ready.own(buffer)?.start();
-        let start = start.ok_or_else(|| ready.error("the host cannot see a private buffer".into()))?;
+        let device = self.device()?;
+        device.check_range(buffer, offset, bytes.len())?;
+        let start = device.own(buffer)?.start();
+        let start = start.ok_or_else(|| device.error("the host cannot see a private buffer".into()))?;
         // SAFETY: the range was checked; results are handed out after their run has ended.
         unsafe { std::ptr::copy_nonoverlapping(start.add(offset), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
@@ -323,40 +326,40 @@ impl Backend for MetalBackend {
 
     fn prepare(&self, plans: &[Arc<Plan>]) {
         // A device that cannot be opened says so when a plan is compiled.
-        let Ok(ready) = self.ready() else { return };
-        let recipes: Vec<_> = plans.iter().flat_map(|plan| recipes(plan, ready.device.facts())).collect();
-        ready.pipelines.prepare(&*ready.device, &recipes);
+        let Ok(device) = self.device() else { return };
+        let recipes: Vec<_> = plans.iter().flat_map(|plan| recipes(plan, device.driver.facts())).collect();
+        device.pipelines.prepare(&*device.driver, &recipes);
     }
 
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
-        Ok(Arc::new(MetalExecutable::new(self.ready()?, plan)?))
+        Ok(Arc::new(MetalExecutable::new(self.device()?, plan)?))
     }
 
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
-        let ready = self.ready()?;
+        let device = self.device()?;
         let executable = (&**executable as &dyn Any).downcast_ref::<MetalExecutable>();
         let executable =
-            executable.ok_or_else(|| ready.error("an executable of another device was submitted".into()))?;
-        executable.submit(ready, run)
+            executable.ok_or_else(|| device.error("an executable of another device was submitted".into()))?;
+        executable.submit(device, run)
     }
 
     fn memory(&self) -> MemoryStats {
         // A device that nobody used yet is not opened for the answer.
-        match self.ready.get() {
-            Some(Ok(ready)) => ready.stats(),
+        match self.opened.get() {
+            Some(Ok(device)) => device.stats(),
             _ => MemoryStats::default(),
         }
     }
 
     fn last_run_seconds(&self) -> Option<f64> {
-        let finished = self.ready().ok()?.last.lock();
+        let finished = self.device().ok()?.last.lock();
         (finished.command_buffers > 0).then_some(finished.seconds)
     }
 
     fn trim(&self) {
-        if let Some(Ok(ready)) = self.ready.get() {
-            ready.pool.trim();
-            ready.private.trim();
+        if let Some(Ok(device)) = self.opened.get() {
+            device.pool.trim();
+            device.private.trim();
         }
     }
 }

@@ -12,6 +12,8 @@
 
 mod canonical;
 mod explain;
+mod family;
+pub mod fault;
 mod fuse;
 mod group;
 mod lower;

@@ -106,6 +106,11 @@ impl Fused {
         if self.program.is_identity() { self.loads.first() } else { None }
     }
 
+    /// How many leading axes make up `outer` points, where some do; the others are the inner ones.
+    pub fn axes_of(&self, outer: usize) -> Option<usize> {
+        (1..self.shape.rank()).find(|&axes| self.shape[..axes].iter().product::<usize>() == outer)
+    }
+
     /// The buffers read.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.loads.iter().filter_map(|load| match load.source {

@@ -72,8 +72,8 @@ pub fn arange(
     let is_float = [start, stop, step].iter().any(|n| matches!(n, Number::Float(_)));
     let default = if is_float { DType::F32 } else { DType::I64 };
     let dtype = optional_dtype(dtype)?.unwrap_or(default);
-    let made = Tensor::arange(start, stop, step, dtype);
-    array(made.and_then(|t| t.computed_on(&device_of(device).unwrap_or_default())))
+    let device = device_of(device)?;
+    array(Tensor::arange(start, stop, step, dtype).and_then(|t| t.computed_on(&device)))
 }
 
 /// ``num`` numbers from ``start`` to ``stop``, evenly spaced; ``stop`` is the last of them if ``endpoint``.

@@ -7,7 +7,7 @@ use wootz_ir::{DType, Error, Number, Result, Shape, build};
 impl Tensor {
     /// Every element `value`.
     pub fn full(shape: impl Into<Shape>, value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
-        Tensor::full_on(shape, value, dtype, &Device::default())
+        Tensor::full_on(shape, value, dtype, &Device::current()?)
     }
 
     /// Every element `value`, on a device.
@@ -68,7 +68,7 @@ impl Tensor {
         if count > isize::MAX as f64 {
             return Err(Error::argument("arange", format!("{count} elements are too many")));
         }
-        let index = Tensor::iota([count as usize], &Device::default())?;
+        let index = Tensor::iota([count as usize], &Device::current()?)?;
         if dtype.is_integer() && step.to_f64().fract() == 0.0 && start.to_f64().fract() == 0.0 {
             let scaled = index.mul(step.to_i64())?.add(start.to_i64())?;
             return scaled.cast(dtype);
@@ -83,17 +83,17 @@ impl Tensor {
             return Err(Error::dtype("linspace", &[dtype], "a float"));
         }
         let gaps = if endpoint { count.saturating_sub(1) } else { count }.max(1);
-        let index = Tensor::iota([count], &Device::default())?.cast(DType::F64)?;
+        let index = Tensor::iota([count], &Device::current()?)?.cast(DType::F64)?;
         let values = index.mul((stop - start) / gaps as f64)?.add(start)?;
         // The last point is exact, whatever the rounding of the step.
-        let last = Tensor::iota([count], &Device::default())?.equal(gaps as i64)?;
+        let last = Tensor::iota([count], &Device::current()?)?.equal(gaps as i64)?;
         let exact = if endpoint && count > 1 { last.where_(stop, &values)? } else { values };
         exact.cast(dtype)
     }
 
     /// Ones on diagonal `k` of a `rows × columns` matrix, zeros elsewhere.
     pub fn eye(rows: usize, columns: usize, k: i64, dtype: DType) -> Result<Tensor> {
-        let device = Device::default();
+        let device = Device::current()?;
         let row = Tensor::iota([rows, 1], &device)?.add(k)?;
         let column = Tensor::iota([1, columns], &device)?;
         row.equal(&column)?.cast(dtype)

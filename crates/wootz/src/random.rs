@@ -17,7 +17,7 @@ impl Tensor {
 
     /// Uniform floats in `[0, 1)`.
     pub fn uniform(shape: impl Into<Shape>, seed: u64, dtype: DType) -> Result<Tensor> {
-        Tensor::uniform_on(shape.into(), seed, 0, dtype, &Device::default())
+        Tensor::uniform_on(shape.into(), seed, 0, dtype, &Device::current()?)
     }
 
     fn uniform_on(shape: Shape, seed: u64, stream: u32, dtype: DType, device: &Device) -> Result<Tensor> {
@@ -40,7 +40,7 @@ impl Tensor {
         if !dtype.is_float() {
             return Err(Error::dtype("normal", &[dtype], "a float"));
         }
-        let (shape, device) = (shape.into(), Device::default());
+        let (shape, device) = (shape.into(), Device::current()?);
         let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
         // 1 − u lies in (0, 1], so the logarithm is finite.
         let radius = Tensor::uniform_on(shape.clone(), seed, 1, wide, &device)?.neg()?.add(1.0)?;
@@ -57,7 +57,7 @@ impl Tensor {
             let detail = format!("from {low} to {high}: a range of 1 to 2³² is needed");
             return Err(Error::argument("integers", detail));
         };
-        let bits = Tensor::random_u32(shape, seed, 3, &Device::default())?;
+        let bits = Tensor::random_u32(shape, seed, 3, &Device::current()?)?;
         let scaled = if range == 1 << 32 { bits } else { bits.mul_hi(range as u32)? };
         scaled.cast(DType::I64)?.add(low)?.cast(dtype)
     }

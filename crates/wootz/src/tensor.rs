@@ -2,7 +2,8 @@
 
 use crate::device::Device;
 use crate::element::Element;
-use crate::eval::{self, Value};
+use crate::eval::{self, eval};
+use crate::value::{Value, value_of};
 use std::sync::Arc;
 use wootz_backend::{Buffer, HostMemory};
 use wootz_ir::graph::{Leaf, Node, NodeRef};
@@ -64,14 +65,20 @@ impl Tensor {
         &self.device
     }
 
-    /// Whether the value is there already.
+    /// Whether the value is there already, or on its way.
     pub fn is_evaluated(&self) -> bool {
         self.node.has_value()
     }
 
+    /// Whether the value is there already, so that reading it waits for nothing.
+    pub fn is_ready(&self) -> bool {
+        let ready = |leaf: &Leaf| value_of(leaf).is_ok_and(|value| value.pending().is_none());
+        self.node.with_value(ready).unwrap_or(false)
+    }
+
     /// A vector from a slice, on the default device.
     pub fn from_slice<T: Element>(data: &[T]) -> Result<Tensor> {
-        Tensor::from_slice_on(data, &Device::default())
+        Tensor::from_slice_on(data, &Device::current()?)
     }
 
     /// A vector from a slice.
@@ -95,10 +102,8 @@ impl Tensor {
         let shape = shape.into();
         check_bytes("from_bytes", bytes.len(), dtype, &shape)?;
         check_bools("from_bytes", bytes, dtype)?;
-        let home = device.home();
-        let buffer = home.backend().allocate(bytes.len())?;
-        home.backend().upload(&buffer, 0, bytes)?;
-        Ok(Tensor::from_value(Value { device: home, buffer }, Layout::contiguous(&shape), dtype, device))
+        let value = Value::upload(&device.home(), bytes)?;
+        Ok(Tensor::from_value(value, Layout::contiguous(&shape), dtype, device))
     }
 
     /// A tensor over memory that someone else owns and never changes, without a copy where the device can. Elements lie
@@ -109,14 +114,13 @@ impl Tensor {
         let misaligned = !(bytes.as_ptr() as usize).is_multiple_of(dtype.size());
         check_bools("from_host", bytes, dtype)?;
         let home = device.home();
-        let buffer = if misaligned {
-            let buffer = home.backend().allocate(bytes.len())?;
-            home.backend().upload(&buffer, 0, bytes)?;
-            buffer
+        let value = if misaligned {
+            Value::upload(&home, bytes)?
         } else {
-            home.backend().import(memory)?
+            let buffer = home.backend().import(memory)?;
+            Value::new(home, buffer)
         };
-        Ok(Tensor::from_value(Value { device: home, buffer }, layout, dtype, device))
+        Ok(Tensor::from_value(value, layout, dtype, device))
     }
 
     pub(crate) fn from_value(value: Value, layout: Layout, dtype: DType, device: &Device) -> Tensor {
@@ -130,11 +134,11 @@ impl Tensor {
     }
 
     /// This tensor with the promise that nothing else needs its present value: `write_at` may then update its buffer in
-    /// place. The tensor is evaluated now; memory that is not ours to write (see [`Tensor::from_host`]), or that the host
-    /// reads in place, is copied.
+    /// place. The tensor is evaluated now, or on its way; memory that is not ours to write (see [`Tensor::from_host`]), or that
+    /// the host reads in place, is copied.
     pub fn donate(&self) -> Result<Tensor> {
         let (value, layout) = self.value()?;
-        let (value, layout) = match value.buffer.is_writable() {
+        let (value, layout) = match value.bind().is_writable() {
             true => (value, layout),
             false => self.copied()?.value()?,
         };
@@ -144,21 +148,29 @@ impl Tensor {
 
     /// Computes the tensor now.
     pub fn eval(&self) -> Result<&Tensor> {
-        eval::eval([self])?;
+        eval([self])?;
         Ok(self)
     }
 
-    /// The value, computed if need be, and how it lies in its buffer.
+    /// Starts to compute the tensor and returns without waiting, where the device can work on its own; see
+    /// [`eval_async`](crate::eval_async).
+    pub fn eval_async(&self) -> Result<&Tensor> {
+        eval::eval_async([self])?;
+        Ok(self)
+    }
+
+    /// The value, computed or on its way, and how it lies in its buffer.
     pub(crate) fn value(&self) -> Result<(Value, Layout)> {
-        self.eval()?;
+        self.eval_async()?;
         let leaf = self.node.value().expect("evaluation gives a value or an error");
-        Ok((eval::value_of(&leaf)?.clone(), leaf.layout))
+        Ok((value_of(&leaf)?.clone(), leaf.layout))
     }
 
     /// The tensor's buffer, computed if need be, and how the elements lie in it: what others need to read it in place.
     pub fn stored(&self) -> Result<Stored> {
         let (value, layout) = self.value()?;
-        Ok(Stored { device: value.device, buffer: value.buffer, layout })
+        let buffer = value.buffer()?.clone();
+        Ok(Stored { device: value.device, buffer, layout })
     }
 
     /// The elements in row-major order; the dtype must be the element's.
@@ -186,7 +198,7 @@ impl Tensor {
         let mut bytes = room_for("to_bytes", length)?;
         bytes.resize(length, 0);
         let offset = layout.offset * self.dtype().size();
-        value.device.backend().download(&value.buffer, offset, &mut bytes)?;
+        value.read(offset, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -256,7 +268,7 @@ impl Tensor {
         }
         let (value, layout) = self.value()?;
         let home = device.home_of(&value.device);
-        let moved = eval::move_value(&value, &home)?;
+        let moved = value.to_device(&home)?;
         Ok(Tensor::from_value(moved, layout, self.dtype(), device))
     }
 
@@ -274,9 +286,9 @@ impl Tensor {
         Ok(Tensor::new(build::cast(&self.node, dtype), &self.device))
     }
 
-    /// The plan that evaluation would run, in readable form.
+    /// The plan that evaluation would run, and where, in readable form.
     pub fn explain(&self) -> Result<String> {
-        Ok(eval::explain([self])?.explain())
+        Ok(eval::explain([self])?.to_string())
     }
 }
 

@@ -43,7 +43,7 @@ fn logits(token: &Tensor, embedding: &Matrix, layers: &[Matrix], plain: bool) ->
 }
 
 fn main() -> Result<()> {
-    let device = Device::default();
+    let device = Device::current()?;
     let embedding = matrix(VOCABULARY, 1, &device)?;
     let layers: Vec<Matrix> =
         (0..LAYERS).map(|i| matrix(WIDTH, 2 + i as u64, &device)).collect::<Result<_>>()?;

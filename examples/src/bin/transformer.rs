@@ -84,7 +84,7 @@ fn last_row(step: &Compiled, x: &Tensor, device: &Device, at_once: bool) -> Resu
 }
 
 fn main() -> Result<()> {
-    let device = Device::default();
+    let device = Device::current()?;
     let block = Block::new(&device)?;
     let step = compile(&device, move |t| block.forward(&t[0], &t[1], &t[2], &t[3]));
     let x = Tensor::normal([12, WIDTH], 9, DType::F32)?;

@@ -16,7 +16,7 @@ impl AsRef<[u8]> for Shared {
 }
 
 fn main() -> Result<()> {
-    let device = Device::default();
+    let device = Device::current()?;
     let bytes: Vec<u8> = (0..1024u32).flat_map(|i| (i as f32).to_le_bytes()).collect();
     let owner = Arc::new(bytes);
 

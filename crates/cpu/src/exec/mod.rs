@@ -27,11 +27,12 @@ use crate::profile;
 use crate::team::{SyncPtr, Team, Worker};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 use tape::{Binding, Tape};
 use wootz_backend::{Buffer, Executable, Run};
-use wootz_ir::{Error, Fault, Result};
+use wootz_ir::{Error, Result};
+use wootz_plan::fault::NO_FAULT;
 use wootz_plan::{Kernel, Place, Plan, Step};
 use workspace::{Workspace, with_workspace};
 
@@ -135,7 +136,7 @@ impl CpuExecutable {
         }
         let binding = Binding { pointers: &pointers, params: run.params };
         let shared = SyncPtr::new(base.wrapping_add(plan.scratch.next_multiple_of(64)));
-        let fault = AtomicU64::new(0);
+        let fault = AtomicU32::new(NO_FAULT);
         let watched = profile::is_watched();
         let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault, watched);
         if self.parallel {
@@ -143,10 +144,8 @@ impl CpuExecutable {
         } else {
             walk(&Worker::solo())
         }
-        match fault.into_inner() {
-            0 => Ok(results),
-            code => Err(self.describe(code)),
-        }
+        plan.fault(fault.into_inner(), "cpu")?;
+        Ok(results)
     }
 
     fn walk(
@@ -154,7 +153,7 @@ impl CpuExecutable {
         run: &Binding<'_>,
         worker: &Worker<'_>,
         shared: SyncPtr<u8>,
-        fault: &AtomicU64,
+        fault: &AtomicU32,
         watched: bool,
     ) {
         with_workspace(|workspace| {
@@ -182,22 +181,10 @@ impl CpuExecutable {
                     }
                 }
                 if let Some(found) = loops::take_fault() {
-                    let code = (i as u64 + 1) << 32 | found as u64;
-                    let _ = fault.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+                    fault.fetch_min(wootz_plan::fault::word(i, found), Ordering::Relaxed);
                 }
             }
         });
-    }
-
-    fn describe(&self, code: u64) -> Error {
-        let step = &self.plan.steps[(code >> 32) as usize - 1];
-        Error::Fault {
-            op: step.label.clone(),
-            fault: Fault::from_code(code as u32).expect("codes come from faults"),
-            shape: step.shape.clone(),
-            dtype: step.dtype,
-            device: "cpu".into(),
-        }
     }
 }
 

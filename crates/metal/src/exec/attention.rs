@@ -3,21 +3,10 @@
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use wootz_gpu::problem::AttentionProblem as Problem;
 use wootz_ir::op::AttentionSpec;
 use wootz_ir::{DType, Result};
 use wootz_plan::{Load, Step};
-
-/// Extents of a problem: batch, heads, groups, queries, keys, width of k's and of v's rows.
-struct Problem {
-    b: usize,
-    h: usize,
-    g: usize,
-    t: usize,
-    s: usize,
-    d: usize,
-    e: usize,
-    spec: AttentionSpec,
-}
 
 /// Rows (heads of a group times queries) that one threadgroup of the vector variant takes.
 const FEW_ROWS: usize = 8;
@@ -30,10 +19,7 @@ const MODEST_MEMORY: usize = 16 << 10;
 /// Row widths up to which queries and sums fit in registers.
 const WIDEST: usize = 256;
 
-pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
-    let wootz_plan::Kernel::Attention(spec) = step.kernel else {
-        unreachable!("{} is not attention", step.kernel.name())
-    };
+pub fn launches(step: &Step, facts: &Facts, spec: AttentionSpec) -> Result<Launches> {
     let plain: Option<Vec<&Load>> = step.inputs.iter().map(|input| input.plain()).collect();
     let Some(loads) = plain else {
         return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
@@ -41,10 +27,8 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     if step.shape.count() == 0 {
         return Ok(Launches::default());
     }
-    let (q, k) = (&step.input_shapes[0], &step.input_shapes[1]);
-    let e = step.input_shapes[2][3];
-    let p = Problem { b: q[0], h: q[1], g: k[1], t: q[2], s: k[2], d: q[3], e, spec };
-    let rows = p.h / p.g * p.t;
+    let p = Problem::of(step, spec);
+    let rows = p.sharing() * p.t;
     let half = loads[..3].iter().all(|load| load.dtype == DType::F16);
     let tile = prefill_keys(&p, half);
     let lanes = facts.simd_width == 32 && p.d > 0;
@@ -93,7 +77,7 @@ fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     }
     let mut launch = launch.define("SPLIT", 1);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
-    let out_rows = p.b * p.h * p.t;
+    let out_rows = p.rows();
     let mut combine = Launch::new("attention_combine", "attention_combine").define("V_WIDTH", p.e).over(
         out_rows * p.e,
         256,
@@ -101,7 +85,6 @@ fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     );
     combine.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
     combine.dims = launch.dims.clone();
-    combine.barrier = true;
     Launches { list: vec![launch, combine], scratch: splits * out_rows * (p.e + 2) * size_of::<f32>() }
 }
 

@@ -64,11 +64,9 @@ pub fn scatter(step: &Step, facts: &Facts, axis: u8, mode: ScatterMode) -> Resul
     let mut elect = over("scatter_elect", "scatter", points.count()).define("ELECTS", 1).define("SETS", 1);
     elect.parts = Parts { inputs: true, ..parts };
     elect.dims = space.clone();
-    elect.barrier = true;
     let mut write = over("scatter_set", "scatter", points.count()).define("WRITES", 1).define("SETS", 1);
     write.parts = Parts { scratch: true, ..Parts::WHOLE };
     write.dims = space;
-    write.barrier = true;
     Ok(Launches { list: vec![clear, elect, write], scratch: reached * 4 })
 }
 

@@ -8,6 +8,7 @@ use super::matmul::{Problem, Strides, product};
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use wootz_gpu::problem::MatmulProblem;
 use wootz_ir::{BlockFormat, DType, Layout, Result};
 use wootz_plan::Step;
 
@@ -34,7 +35,6 @@ impl Weights {
             return launch;
         }
         launch.parts.scratch = true;
-        launch.barrier = true;
         launch.define("PACKED", 1)
     }
 }
@@ -42,10 +42,7 @@ impl Weights {
 /// Vectors up to which a product is done by `quant_gemv.metal`.
 const FEW: usize = 8;
 
-pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
-    let wootz_plan::Kernel::QuantMatmul { format, .. } = step.kernel else {
-        unreachable!("{} is not a quantised product", step.kernel.name())
-    };
+pub fn launches(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launches> {
     let (Some(x), Some(bytes)) = (step.inputs[0].plain(), step.inputs[1].plain()) else {
         return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
     };
@@ -119,10 +116,7 @@ fn float_problem(x: &Layout, n: usize, format: BlockFormat, weights: Weights) ->
         _ => (lead - 1, x.shape[lead - 1]),
     };
     Problem {
-        batch: x.shape[..axes].iter().product(),
-        m,
-        n,
-        k,
+        extents: MatmulProblem { batch: x.shape[..axes].iter().product(), m, n, k },
         axes,
         a: Strides {
             outer: if lead == 0 { 0 } else { x.strides[lead - 1] as i64 },

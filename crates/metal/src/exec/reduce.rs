@@ -1,8 +1,9 @@
 //! Reductions over any axes; long ones in two passes.
 
 use super::{Launch, Launches, rows};
-use crate::codegen::{Parts, compute};
+use crate::codegen::{Msl, Parts};
 use crate::driver::Facts;
+use wootz_gpu::Language;
 use wootz_ir::op::ReduceOp;
 use wootz_ir::{Result, ScalarType};
 use wootz_plan::{Fused, Step};
@@ -38,42 +39,20 @@ impl Split {
 }
 
 /// The macro of an op, and its neutral value in a type.
-pub fn combination(op: ReduceOp, t: ScalarType) -> (&'static str, &'static str) {
-    match op {
-        ReduceOp::Sum => ("Sum", "0"),
-        ReduceOp::Prod => ("Product", "1"),
-        ReduceOp::Any => ("Largest", "false"),
-        ReduceOp::All => ("Smallest", "true"),
-        ReduceOp::Min => (
-            "Smallest",
-            match t {
-                ScalarType::Bool => "true",
-                ScalarType::I32 => "0x7fffffff",
-                ScalarType::U32 => "0xffffffffu",
-                ScalarType::I64 => "long(0x7fffffffffffffffUL)",
-                ScalarType::U64 => "0xffffffffffffffffUL",
-                ScalarType::F32 | ScalarType::F64 => "INFINITY",
-            },
-        ),
-        ReduceOp::Max => (
-            "Largest",
-            match t {
-                ScalarType::Bool => "false",
-                ScalarType::I32 => "int(0x80000000u)",
-                ScalarType::U32 => "0u",
-                ScalarType::I64 => "long(0x8000000000000000UL)",
-                ScalarType::U64 => "0UL",
-                ScalarType::F32 | ScalarType::F64 => "-INFINITY",
-            },
-        ),
-    }
+pub fn combination(op: ReduceOp, t: ScalarType) -> (&'static str, String) {
+    let combine = match op {
+        ReduceOp::Sum => "Sum",
+        ReduceOp::Prod => "Product",
+        ReduceOp::Any | ReduceOp::Max => "Largest",
+        ReduceOp::All | ReduceOp::Min => "Smallest",
+    };
+    (combine, Msl::literal(op.identity(t), t))
 }
 
 /// Whether outer points lie side by side in memory and inner ones do not.
 fn by_columns(input: &Fused, inner: usize) -> bool {
     let rank = input.shape.rank();
-    let outer = input.shape.count() / inner.max(1);
-    let split = (1..rank).find(|&s| input.shape[..s].iter().product::<usize>() == outer);
+    let split = input.axes_of(input.shape.count() / inner.max(1));
     split.is_some_and(|split| {
         input.loads.iter().any(|load| {
             let strides = &load.layout.strides;
@@ -97,7 +76,7 @@ pub fn launches(step: &Step, facts: &Facts, op: ReduceOp, inner: usize) -> Resul
     let mut first = Launch::new("reduce", kernel)
         .define("FIRST_PASS", 1)
         .define("COMBINE", combine)
-        .define("IDENTITY", identity);
+        .define("IDENTITY", &identity);
     first.dims = dims.clone();
     let input_four = !split.threads && rows::input_by_four(input, inner);
     first.parts = Parts { inputs: true, epilogue: !partial, four: false, input_four, scratch: partial };
@@ -113,13 +92,12 @@ pub fn launches(step: &Step, facts: &Facts, op: ReduceOp, inner: usize) -> Resul
         return Ok(first.alone());
     }
     let mut second = Launch::new("reduce", "reduce_parts")
-        .define("ACCUMULATOR", compute(accumulator))
+        .define("ACCUMULATOR", Msl::name(accumulator))
         .define("COMBINE", combine)
-        .define("IDENTITY", identity)
+        .define("IDENTITY", &identity)
         .over(outer, 256, u32::MAX / 256);
     second.dims = dims;
     second.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
-    second.barrier = true;
     let scratch = outer * split.parts * accumulator.dtype().size();
     Ok(Launches { list: vec![first.define("PARTIAL", 1), second], scratch })
 }

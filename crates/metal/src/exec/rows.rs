@@ -3,6 +3,7 @@
 use super::{Launch, refuse};
 use crate::codegen::{Parts, takes_four};
 use crate::driver::Facts;
+use wootz_gpu::problem::RowsProblem;
 use wootz_ir::Result;
 use wootz_plan::{Fused, Step};
 
@@ -38,8 +39,7 @@ pub fn launch(
     family: &'static str,
     (held, walked): (&'static str, &'static str),
 ) -> Result<Launch> {
-    let width = step.shape.last().copied().unwrap_or(1);
-    let rows = step.shape.count() / width.max(1);
+    let RowsProblem { rows, width } = RowsProblem::of(&step.shape);
     let fits = width <= ITEMS * MOST_THREADS;
     let mut launch = Launch::new(family, if fits { held } else { walked });
     if fits {

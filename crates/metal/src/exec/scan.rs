@@ -4,8 +4,9 @@ use super::reduce::combination;
 use super::{Launch, Launches, rows};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use wootz_gpu::problem::RowsProblem;
 use wootz_ir::Result;
-use wootz_ir::op::{ReduceOp, ScanOp};
+use wootz_ir::op::ScanOp;
 use wootz_plan::Step;
 
 /// Rows shorter than this are walked by one thread.
@@ -16,17 +17,12 @@ const BUSY: usize = 64;
 const LEAST_PART: usize = 4096;
 
 pub fn launches(step: &Step, facts: &Facts, op: ScanOp) -> Result<Launches> {
-    let width = step.shape.last().copied().unwrap_or(1);
-    let rows = step.shape.count() / width.max(1);
+    let RowsProblem { rows, width } = RowsProblem::of(&step.shape);
     if step.shape.count() == 0 {
         return Ok(Launches::default());
     }
-    let op = match op {
-        ScanOp::Sum => ReduceOp::Sum,
-        ScanOp::Prod => ReduceOp::Prod,
-    };
     let total = step.inputs[0].program.result_type(0);
-    let (combine, identity) = combination(op, total);
+    let (combine, identity) = combination(op.reduction(), total);
     let split = Split::new(rows, width);
     let base = |kernel: &'static str| {
         let mut launch = Launch::new("scan", kernel);
@@ -48,7 +44,6 @@ pub fn launches(step: &Step, facts: &Facts, op: ScanOp) -> Result<Launches> {
     (totals.threads, totals.groups) = (launch.threads, groups);
     totals.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     launch.parts = Parts { scratch: true, ..Parts::WHOLE };
-    launch.barrier = true;
     let scratch = rows * split.parts * total.dtype().size();
     Ok(Launches { list: vec![totals, launch.define("PARTIAL", 1)], scratch })
 }

@@ -6,17 +6,17 @@
 //! in every `lanes`, and four rows of its own quads of `b`; or, where columns of `b` are rows of blocks, four neighbours of
 //! each.
 
-use super::matmul::Problem;
-use crate::codegen::{Code, Dispatch, Target};
+use crate::codegen::{Facts, Launch, Shader};
 use std::fmt::Write;
+use wootz_gpu::problem::MatmulProblem as Problem;
 
 /// Quads of columns that a lane has.
 const QUADS: usize = 2;
 
 /// The lanes of a subgroup, on adapters where products are to be made by broadcasts.
-pub fn lanes(target: &Target) -> Option<usize> {
-    let (least, most) = target.subgroups?;
-    (target.cpu && least == most && (4..=16).contains(&most)).then_some(most)
+pub fn lanes(facts: &Facts) -> Option<usize> {
+    let (least, most) = facts.subgroups?;
+    (facts.cpu && least == most && (4..=16).contains(&most)).then_some(most)
 }
 
 /// Whether a product of floats is large enough for it.
@@ -34,7 +34,7 @@ pub enum Right {
 }
 
 /// The launch, given `a_at_4`, functions that read `b`, and either `finish_4` or `finish`.
-pub fn launch(problem: Problem, mut code: Code<'_>, lanes: usize, right: Right) -> Dispatch {
+pub fn launch(problem: Problem, mut code: Shader<'_>, lanes: usize, right: Right) -> Launch {
     let rows = if problem.m <= 16 { 16 } else { 32 };
     let columns = 4 * QUADS * lanes;
     code.arg("m", problem.m);
@@ -43,7 +43,7 @@ pub fn launch(problem: Problem, mut code: Code<'_>, lanes: usize, right: Right) 
     let text = kernel(problem, rows, lanes, right);
     code.push(&text);
     let tiles = problem.batch * problem.m.div_ceil(rows) * problem.n.div_ceil(columns);
-    code.dispatch("matmul_broadcast", tiles)
+    code.launch("matmul_broadcast", tiles)
 }
 
 /// The kernel's text: everything is unrolled, for only then are sums in registers.

@@ -1,16 +1,18 @@
 //! RWKV-7's recurrence.
 
+use super::Launches;
 use super::WG;
-use crate::codegen::{Access, Code, Dispatch, Task};
+use crate::codegen::{Shader, Task};
+use wootz_gpu::Access;
 
-pub fn lower(task: &Task<'_>) -> Vec<Dispatch> {
+pub fn launches(task: &Task<'_>) -> Launches {
     let [steps, heads, depth] = *task.step.input_shapes[0] else {
         unreachable!("inputs have three axes");
     };
     if heads * depth == 0 {
-        return vec![];
+        return Launches::default();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     for slot in 0..7 {
         code.input(slot);
     }
@@ -23,5 +25,5 @@ pub fn lower(task: &Task<'_>) -> Vec<Dispatch> {
     code.constant("DEPTH", depth);
     code.arg("steps", steps);
     code.arg("heads", heads);
-    vec![code.dispatch("wkv7_rows", (heads * depth).div_ceil(WG))]
+    code.launch("wkv7_rows", (heads * depth).div_ceil(WG)).into()
 }

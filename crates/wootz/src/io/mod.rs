@@ -7,8 +7,8 @@ mod npy;
 mod npz;
 mod safetensors;
 
-pub use npy::{load_npy, save_npy};
-pub use npz::{NpzLimits, load_npz, load_npz_within, save_npz};
+pub use npy::{load_npy, read_npy, save_npy};
+pub use npz::{NpzLimits, load_npz, load_npz_within, read_npz, save_npz};
 pub use safetensors::{load_safetensors, save_safetensors};
 
 use std::io::Write;

@@ -45,7 +45,12 @@ fn dtype_of(name: &str) -> Result<(DType, bool)> {
 
 /// Reads a `.npy` file.
 pub fn load_npy(path: impl AsRef<Path>) -> Result<Tensor> {
-    parse(&read_file(path.as_ref())?, &Device::default())
+    parse(&read_file(path.as_ref())?, &Device::current()?)
+}
+
+/// Reads the bytes of a `.npy` file.
+pub fn read_npy(bytes: &[u8]) -> Result<Tensor> {
+    parse(bytes, &Device::current()?)
 }
 
 /// Writes a tensor as a `.npy` file.
@@ -98,9 +103,12 @@ pub(super) fn parse(bytes: &[u8], device: &Device) -> Result<Tensor> {
 }
 
 /// The longest header that is read: a hundred times what NumPy writes for the largest rank.
-pub(super) const MAX_HEADER: usize = 1 << 16;
+const MAX_HEADER: usize = 1 << 16;
 
-/// How many bytes a whole `.npy` file has, by its first [`MAX_HEADER`] bytes.
+/// With what stands in front of it.
+pub(super) const MAX_START: usize = 12 + MAX_HEADER;
+
+/// How many bytes a whole `.npy` file has, by its first [`MAX_START`] bytes.
 pub(super) fn length_of(bytes: &[u8]) -> Result<usize> {
     let (header, start) = Header::find(bytes)?;
     Ok(start.saturating_add(header.bytes()?))

@@ -4,7 +4,7 @@ use super::npy;
 use super::{io_error, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
-use std::io::{Cursor, Read, Write};
+use std::io::{Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use wootz_ir::{Error, Result};
 use zip::write::SimpleFileOptions;
@@ -38,9 +38,15 @@ pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
 pub fn load_npz_within(path: impl AsRef<Path>, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
     let file = std::fs::File::open(path).map_err(|e| io_error(path, &e))?;
-    let size = file.metadata().map_err(|e| io_error(path, &e))?.len() as usize;
+    read_npz(file, limits)
+}
+
+/// Reads every array of a `.npz` archive from its bytes, in a file or in memory.
+pub fn read_npz(mut archive: impl Read + Seek, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
+    let size = archive.seek(SeekFrom::End(0)).map_err(|e| bad(e.to_string()))? as usize;
     let most = limits.unpacked.max(size.saturating_mul(limits.ratio));
-    let mut archive = zip::ZipArchive::new(file).map_err(|e| bad(e.to_string()))?;
+    let mut archive = zip::ZipArchive::new(archive).map_err(|e| bad(e.to_string()))?;
+    let device = Device::current()?;
     let mut tensors = Vec::new();
     let mut total = 0usize;
     for i in 0..archive.len() {
@@ -49,7 +55,7 @@ pub fn load_npz_within(path: impl AsRef<Path>, limits: NpzLimits) -> Result<Vec<
         let failed = |e: &dyn std::fmt::Display| bad(format!("member {name:?}: {e}"));
         let mut bytes = Vec::new();
         // The header says how much there is to read; what an archive claims about itself is not relied on.
-        (&mut member).take(npy::MAX_HEADER as u64).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        (&mut member).take(npy::MAX_START as u64).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
         let length = npy::length_of(&bytes).map_err(|e| failed(&e))?;
         total = total.saturating_add(length);
         if total > most {
@@ -59,7 +65,7 @@ pub fn load_npz_within(path: impl AsRef<Path>, limits: NpzLimits) -> Result<Vec<
         }
         let rest = length.saturating_sub(bytes.len()) as u64;
         member.take(rest).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
-        let tensor = npy::parse(&bytes, &Device::default()).map_err(|e| failed(&e))?;
+        let tensor = npy::parse(&bytes, &device).map_err(|e| failed(&e))?;
         tensors.push((name, tensor));
     }
     Ok(tensors)

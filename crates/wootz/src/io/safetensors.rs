@@ -69,7 +69,7 @@ pub fn load_safetensors(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>>
     let path = path.as_ref();
     let map = Arc::new(crate::io::map_file(path).map_err(|e| io_error(path, &e))?);
     let file = SafeTensors::deserialize(&map).map_err(|e| bad(e.to_string()))?;
-    let device = Device::default();
+    let device = Device::current()?;
     let mut tensors = Vec::new();
     for (name, view) in file.tensors() {
         let dtype = from_dtype(view.dtype()).ok_or_else(|| {

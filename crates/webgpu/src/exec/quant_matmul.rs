@@ -1,10 +1,12 @@
 //! Products with, and rows of, block-quantised matrices.
 
 use super::broadcast::{self, Right};
-use super::matmul::Problem;
-use super::quant_broadcast::{self, Place};
-use super::{WG, spread};
-use crate::codegen::{Access, Bound, Code, Dispatch, Task, convert};
+use super::matmul;
+use super::quant_broadcast::{self, WeightRows};
+use super::{Launches, WG, spread};
+use crate::codegen::{Launch, Shader, Task, Wgsl};
+use wootz_gpu::problem::MatmulProblem as Problem;
+use wootz_gpu::{Access, Language};
 use wootz_ir::{BlockFormat, ScalarType};
 use wootz_plan::Source;
 
@@ -13,53 +15,51 @@ const FEW: usize = 8;
 const ROWS: usize = 4;
 const LANES: usize = 16;
 
-pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
-    let step = task.step;
-    let k = step.input_shapes[0].last().copied().unwrap_or(0);
-    let (m, n) = (step.input_shapes[0].count().checked_div(k).unwrap_or(0), step.input_shapes[1][0]);
-    if m * n == 0 {
-        return vec![];
+pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Launches {
+    let problem = Problem::quantised(task.step);
+    if problem.count() == 0 {
+        return Launches::default();
     }
-    let problem = Problem { batch: 1, m, n, k };
-    if let Some(lanes) = broadcast::lanes(task.target).filter(|_| !format.is_float()) {
-        return vec![on_a_cpu(task, format, problem, lanes)];
+    let Problem { m, n, k, .. } = problem;
+    if let Some(lanes) = broadcast::lanes(task.facts).filter(|_| !format.is_float()) {
+        return on_a_cpu(task, format, problem, lanes).into();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     let t = code.input(0);
     weights(&mut code, 1, format);
-    code.finish(t);
+    code.finish(Some(t));
     if format.is_float() {
         let columns = code.word(k as u32);
         code.push(&format!(
             "fn a_at(batch: u32, row: u32, k: u32) -> f32 {{\n    return in0(row * {columns} + k);\n}}\n\
              fn b_at(batch: u32, k: u32, column: u32) -> f32 {{\n    return quant_value(column, k);\n}}\n"
         ));
-        return vec![problem.launch(code, t, true)];
+        return matmul::launch(problem, code, t, true).into();
     }
     code.arg("m", m);
     code.arg("n", n);
     code.arg("k", k);
     if m > FEW {
-        return vec![code.dispatch("quant_tiles", n.div_ceil(64) * m.div_ceil(32))];
+        return code.launch("quant_tiles", n.div_ceil(64) * m.div_ceil(32)).into();
     }
     let rows = if m == 1 { 1 } else { ROWS };
     code.constant("WG", WG);
     code.constant("LANES", LANES);
     code.constant("ROWS", rows);
     code.constant("LANE_SUMS", rows * WG);
-    vec![code.dispatch("quant_dot", n.div_ceil(WG / LANES) * m.div_ceil(rows))]
+    code.launch("quant_dot", n.div_ceil(WG / LANES) * m.div_ceil(rows)).into()
 }
 
 /// The product on an adapter that is a CPU.
-fn on_a_cpu(task: &Task<'_>, format: BlockFormat, problem: Problem, lanes: usize) -> Dispatch {
-    let mut code = Code::new(task, None);
+fn on_a_cpu(task: &Task<'_>, format: BlockFormat, problem: Problem, lanes: usize) -> Launch {
+    let mut code = Shader::new(task, None);
     let t = code.input(0);
     code.input_4(0);
     if problem.m <= FEW {
-        let place = rows(&mut code, 1, format);
-        quant_broadcast::block_in_registers(&mut code, place, format);
+        let weights = rows(&mut code, 1, format);
+        quant_broadcast::block_in_registers(&mut code, weights, format);
         format_functions(&mut code, format);
-        code.finish(t);
+        code.finish(Some(t));
         return quant_broadcast::launch_few(problem, code, lanes, format);
     }
     weights(&mut code, 1, format);
@@ -68,47 +68,46 @@ fn on_a_cpu(task: &Task<'_>, format: BlockFormat, problem: Problem, lanes: usize
         "fn a_at_4(batch: u32, row: u32, k: u32) -> vec4<f32> {{\n    return in0_4(row * {columns} + k);\n}}\n"
     ));
     if problem.n.is_multiple_of(4) {
-        code.finish_4(t);
+        code.finish_4(Some(t));
     } else {
-        code.finish(t);
+        code.finish(Some(t));
     }
     broadcast::launch(problem, code, lanes, Right::Blocks)
 }
 
-pub fn gather(task: &Task<'_>, format: BlockFormat) -> Vec<Dispatch> {
+pub fn gather(task: &Task<'_>, format: BlockFormat) -> Launches {
     let count = task.step.shape.count();
     let width = task.step.shape.last().copied().unwrap_or(0);
     if count == 0 {
-        return vec![];
+        return Launches::default();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     weights(&mut code, 0, format);
-    let index = convert(code.input(1), ScalarType::I64, "in1(i)");
+    let index = Wgsl::convert(code.input(1), ScalarType::I64, "in1(i)");
     code.push(&format!("fn row_index(i: u32) -> vec2<u32> {{\n    return {index};\n}}\n"));
-    code.finish(ScalarType::F32);
+    code.finish(Some(ScalarType::F32));
     code.arg("width", width);
     code.arg("extent", task.step.input_shapes[0][0]);
     let groups = spread(&mut code, count);
-    vec![code.dispatch("quant_rows", groups)]
+    code.launch("quant_rows", groups).into()
 }
 
 /// `row_start(row)`, the address of a row of the matrix in an input slot.
-fn rows(code: &mut Code<'_>, slot: usize, format: BlockFormat) -> Place {
+fn rows(code: &mut Shader<'_>, slot: usize, format: BlockFormat) -> WeightRows {
     let load = code.step.inputs[slot].loads[0].clone();
     let Source::Buffer(id) = load.source else { unreachable!("quantised rows are in memory") };
-    let bytes = code.plan.buffers[id as usize].bytes;
-    let buffer = code.open(Bound::Plan(id), bytes, Access::Read);
+    let buffer = code.open_buffer(id, Access::Read);
     let layout = &load.layout;
     debug_assert!(layout.strides[1] == 1 || layout.shape[1] <= 1, "bytes of a row follow one another");
     let (first, stride) = (code.word(layout.offset as u32), code.word(layout.strides[0] as i32 as u32));
     code.push(&format!("fn row_start(row: u32) -> u32 {{\n    return {first} + row * {stride};\n}}\n"));
     let steps = layout.offset | layout.strides[0].unsigned_abs() | format.block_bytes();
-    Place { buffer, alignment: 1 << steps.trailing_zeros() }
+    WeightRows { buffer, alignment: 1 << steps.trailing_zeros() }
 }
 
 /// How the matrix in an input slot is read: bytes and words by address, the start of a row, and the format's code.
-fn weights(code: &mut Code<'_>, slot: usize, format: BlockFormat) {
-    let Place { buffer: k, alignment } = rows(code, slot, format);
+fn weights(code: &mut Shader<'_>, slot: usize, format: BlockFormat) {
+    let WeightRows { buffer: k, alignment } = rows(code, slot, format);
     code.push(&format!(
         "fn weight_byte(at: u32) -> u32 {{\n    return (g{k}(at >> 2u) >> (8u * (at & 3u))) & 0xffu;\n}}\n"
     ));
@@ -135,7 +134,7 @@ fn weights(code: &mut Code<'_>, slot: usize, format: BlockFormat) {
 }
 
 /// The functions of a block format, over `weight_word` and `weight_byte`.
-fn format_functions(code: &mut Code<'_>, format: BlockFormat) {
+fn format_functions(code: &mut Shader<'_>, format: BlockFormat) {
     let name = format.name();
     code.constant("BLOCK_LEN", format.block_len());
     code.constant("BLOCK_BYTES", format.block_bytes());

@@ -1,45 +1,32 @@
 //! Every shader that the conformance cases lead to, parsed and validated by naga: no adapter is needed.
 
-use crate::backend::fusion;
-use crate::codegen::{Bound, Dispatch, Target, Task};
-use crate::exec;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
+use wootz_gpu::Bound;
 use wootz_ir::graph::{Leaf, Node, NodeRef, Trace};
 use wootz_ir::{DType, Layout, build};
 use wootz_plan::{Place, Plan};
 use wootz_testkit::{Case, Level, cases};
-
-/// The least that WebGPU promises.
-const LEAST: Target = Target {
-    max_binding: 128 << 20,
-    max_bindings: 8,
-    max_groups: 65535,
-    subgroups: None,
-    cooperative: false,
-    cooperative_halves: false,
-    cpu: false,
-};
+use wootz_webgpu::{Facts, Launch, launches};
 
 /// What a GPU of today has, and what a CPU has that plays one.
-const GPU: Target = Target { max_bindings: 32, subgroups: Some((32, 64)), ..LEAST };
-const APPLE: Target =
-    Target { cooperative: true, cooperative_halves: true, subgroups: Some((32, 32)), ..GPU };
-const CPU: Target = Target { max_bindings: 32, subgroups: Some((8, 8)), cpu: true, ..LEAST };
+const GPU: Facts = Facts { max_bindings: 32, subgroups: Some((32, 64)), ..Facts::PROMISED };
+const APPLE: Facts = Facts { cooperative: true, cooperative_halves: true, subgroups: Some((32, 32)), ..GPU };
+const CPU: Facts = Facts { max_bindings: 32, subgroups: Some((8, 8)), cpu: true, ..Facts::PROMISED };
 
-fn plan(case: &Case, target: &Target) -> Option<Plan> {
+fn plan(case: &Case, facts: &Facts) -> Option<Plan> {
     let leaf = |leaf: &wootz_testkit::Leaf| {
         let payload = Arc::new(());
         Node::leaf(Leaf { layout: leaf.layout.clone(), donated: leaf.donated, payload }, leaf.dtype())
     };
     let nodes: Vec<NodeRef> = case.leaves.iter().map(leaf).collect();
     let trace = Trace::of(&[(case.build)(&nodes).expect("cases are well-formed")]);
-    let plan = Plan::new(&trace.graph, &fusion(target.max_bindings));
-    exec::refused(&plan).is_none().then_some(plan)
+    let plan = Plan::new(&trace.graph, &facts.capabilities());
+    wootz_gpu::refuse_f64(&plan, "webgpu", "").is_ok().then_some(plan)
 }
 
-/// Validates what is new among the shaders of the cases, with the features of the target and no other.
-fn validate_all(level: Level, target: &Target) -> usize {
+/// Validates what is new among the shaders of the cases, with the features of the facts and no other.
+fn validate_all(level: Level, facts: &Facts) -> usize {
     let mut seen = FxHashSet::default();
     // Families whose variants depend on the adapter and on sizes are tried at all of these.
     let varied = |case: &Case| {
@@ -47,27 +34,24 @@ fn validate_all(level: Level, target: &Target) -> usize {
     };
     let full = cases(Level::Full).into_iter().filter(varied);
     for case in cases(level).into_iter().chain(full) {
-        let Some(plan) = plan(&case, target) else { continue };
-        for (number, step) in plan.steps.iter().enumerate() {
-            let task = Task { plan: &plan, step, number, target };
-            for dispatch in exec::lower(&task).unwrap_or_else(|e| panic!("{}: {e}", case.name)) {
-                if seen.insert(dispatch.source.clone()) {
-                    validate(&case.name, &dispatch.source, target);
-                }
+        let Some(plan) = plan(&case, facts) else { continue };
+        for launch in launches(&plan, facts).unwrap_or_else(|e| panic!("{}: {e}", case.name)) {
+            if seen.insert(launch.source.clone()) {
+                validate(&case.name, &launch.source, facts);
             }
         }
     }
     seen.len()
 }
 
-fn validate(name: &str, source: &str, target: &Target) {
+fn validate(name: &str, source: &str, facts: &Facts) {
     let module = naga::front::wgsl::parse_str(source)
         .unwrap_or_else(|e| panic!("{name}: {}\n{source}", e.emit_to_string(source)));
     let flags = naga::valid::ValidationFlags::all();
     let mut allowed = naga::valid::Capabilities::empty();
-    allowed.set(naga::valid::Capabilities::SUBGROUP, target.subgroups.is_some());
-    allowed.set(naga::valid::Capabilities::COOPERATIVE_MATRIX, target.cooperative);
-    allowed.set(naga::valid::Capabilities::SHADER_FLOAT16, target.cooperative_halves);
+    allowed.set(naga::valid::Capabilities::SUBGROUP, facts.subgroups.is_some());
+    allowed.set(naga::valid::Capabilities::COOPERATIVE_MATRIX, facts.cooperative);
+    allowed.set(naga::valid::Capabilities::SHADER_FLOAT16, facts.cooperative_halves);
     let mut validator = naga::valid::Validator::new(flags, allowed);
     if let Err(e) = validator.validate(&module) {
         panic!("{name}: {}\n{source}", e.emit_to_string(source));
@@ -76,22 +60,22 @@ fn validate(name: &str, source: &str, target: &Target) {
 
 #[test]
 fn shaders_are_valid_without_any_optional_feature() {
-    let count = validate_all(Level::Quick, &LEAST);
+    let count = validate_all(Level::Quick, &Facts::PROMISED);
     assert!(count > 300, "{count}");
 }
 
 #[test]
 fn shaders_are_valid_with_every_optional_feature() {
-    for target in [GPU, APPLE, CPU] {
-        let count = validate_all(Level::Quick, &target);
+    for facts in [GPU, APPLE, CPU] {
+        let count = validate_all(Level::Quick, &facts);
         assert!(count > 300, "{count}");
     }
 }
 
 #[test]
 fn shaders_are_valid_with_split_bindings() {
-    let target = Target { max_binding: 256, max_bindings: 4096, max_groups: 3, ..LEAST };
-    let count = validate_all(Level::Quick, &target);
+    let facts = Facts { max_binding: 256, max_bindings: 4096, max_groups: 3, ..Facts::PROMISED };
+    let count = validate_all(Level::Quick, &facts);
     assert!(count > 300, "{count}");
 }
 
@@ -103,9 +87,8 @@ fn shapes_are_data_and_not_text() {
     let adds = all.iter().filter(|c| c.name.starts_with("map/add/f32/contiguous/n"));
     let mut shapes = 0;
     for case in adds {
-        let plan = plan(case, &LEAST).expect("f32");
-        let task = Task { plan: &plan, step: &plan.steps[0], number: 0, target: &LEAST };
-        sources.extend(exec::lower(&task).expect("an add").into_iter().map(|d| d.source));
+        let plan = plan(case, &Facts::PROMISED).expect("f32");
+        sources.extend(launches(&plan, &Facts::PROMISED).expect("an add").into_iter().map(|l| l.source));
         shapes += 1;
     }
     assert!(shapes > 10, "{shapes}");
@@ -114,23 +97,23 @@ fn shapes_are_data_and_not_text() {
 }
 
 /// Runs a shader on SoftMetal, translated as wgpu does it for Metal. `storage` are the storage bindings in their order.
-fn on_softmetal(dispatch: &Dispatch, storage: &mut [Vec<u8>]) {
+fn on_softmetal(launch: &Launch, storage: &mut [Vec<u8>]) {
     use naga::back::msl;
-    let module = naga::front::wgsl::parse_str(&dispatch.source).expect("validated before");
+    let module = naga::front::wgsl::parse_str(&launch.source).expect("validated before");
     let everything = naga::valid::Capabilities::all();
     let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), everything)
         .validate(&module)
         .expect("validated before");
     let mut resources = msl::EntryPointResources::default();
     for slot in 0..2 + storage.len() {
-        let target = msl::BindTarget { buffer: Some(slot as u8), mutable: slot >= 2, ..Default::default() };
-        resources.resources.insert(naga::ResourceBinding { group: 0, binding: slot as u32 }, target);
+        let facts = msl::BindTarget { buffer: Some(slot as u8), mutable: slot >= 2, ..Default::default() };
+        resources.resources.insert(naga::ResourceBinding { group: 0, binding: slot as u32 }, facts);
     }
     let sizes = 2 + storage.len() as u32;
     resources.sizes_buffer = Some(sizes as u8);
     let options = msl::Options {
         lang_version: (2, 4),
-        per_entry_point_map: [(dispatch.entry.to_string(), resources)].into(),
+        per_entry_point_map: [(launch.entry.to_string(), resources)].into(),
         fake_missing_bindings: false,
         ..Default::default()
     };
@@ -149,7 +132,7 @@ fn on_softmetal(dispatch: &Dispatch, storage: &mut [Vec<u8>]) {
     let command = device.new_queue().command_buffer();
     let mut encoder = command.compute_encoder(softmetal::DispatchType::Serial);
     encoder.set_pipeline(&pipeline);
-    encoder.set_bytes(0, bytemuck::cast_slice(&dispatch.uniform)).expect("uniforms");
+    encoder.set_bytes(0, bytemuck::cast_slice(&launch.uniform)).expect("uniforms");
     for (buffer, slot) in buffers.iter().zip(2..) {
         encoder.set_buffer(slot, buffer, 0).expect("a buffer");
     }
@@ -161,7 +144,7 @@ fn on_softmetal(dispatch: &Dispatch, storage: &mut [Vec<u8>]) {
             encoder.set_threadgroup_memory_length(argument.binding.index, length).expect("a length");
         }
     }
-    let [x, y, z] = dispatch.groups;
+    let [x, y, z] = launch.groups;
     encoder.dispatch_threadgroups((x, y, z), 256).unwrap_or_else(|e| panic!("{e}\n{text}"));
     encoder.end_encoding();
     command.run().unwrap_or_else(|e| panic!("{e}\n{text}"));
@@ -180,18 +163,17 @@ fn cooperative_products_on_softmetal() {
             Node::leaf(Leaf { layout, donated: false, payload: Arc::new(()) }, dtype)
         };
         let product = build::matmul(&leaf(m, k), &leaf(k, n)).expect("a product");
-        let plan = Plan::new(&Trace::of(&[product]).graph, &fusion(APPLE.max_bindings));
-        let task = Task { plan: &plan, step: &plan.steps[0], number: 0, target: &APPLE };
-        let dispatches = exec::lower(&task).expect("a product");
-        let [dispatch] = &dispatches[..] else { panic!("one launch") };
-        assert_eq!(dispatch.entry, "matmul_cooperative");
-        assert_eq!(dispatch.source.contains("enable f16"), dtype == DType::F16);
+        let plan = Plan::new(&Trace::of(&[product]).graph, &APPLE.capabilities());
+        let launches = launches(&plan, &APPLE).expect("a product");
+        let [launch] = &launches[..] else { panic!("one launch") };
+        assert_eq!(launch.entry, "matmul_cooperative");
+        assert_eq!(launch.source.contains("enable f16"), dtype == DType::F16);
         // Small whole numbers: every order of summing gives the same, which is a whole number that halves have too.
         let numbers = |count: usize, by: usize| -> Vec<f32> {
             (0..count).map(|i| (i * by % 17) as f32 - 8.0).collect()
         };
         let (a, b) = (numbers(m * k, 7), numbers(k * n, 5));
-        let mut storage: Vec<Vec<u8>> = dispatch
+        let mut storage: Vec<Vec<u8>> = launch
             .bindings
             .iter()
             .map(|binding| match binding.bound {
@@ -203,8 +185,8 @@ fn cooperative_products_on_softmetal() {
                 other => panic!("a product needs no {other:?}"),
             })
             .collect();
-        on_softmetal(dispatch, &mut storage);
-        let written = dispatch.bindings.iter().position(|b| !b.read_only).expect("a result");
+        on_softmetal(launch, &mut storage);
+        let written = launch.bindings.iter().position(|b| !b.read_only).expect("a result");
         let expected: Vec<f32> =
             (0..m * n).map(|i| (0..k).map(|d| a[i / n * k + d] * b[d * n + i % n]).sum()).collect();
         let size = dtype.size() * m * n;
