@@ -24,7 +24,7 @@ pub struct Code<'a, L> {
     /// The memory that it uses.
     pub opened: Vec<Opened>,
     /// The plan's scalar parameters that it uses.
-    pub params: Vec<u16>,
+    pub params: Vec<u32>,
 }
 
 /// An iteration space, and where layouts over it lead from point `i`.

@@ -60,7 +60,7 @@ struct Lowering<'a> {
     grouping: &'a Grouping,
     capabilities: &'a Capabilities,
     stored: Vec<Option<Stored>>,
-    params: Vec<Option<u16>>,
+    params: Vec<Option<u32>>,
     /// For each root of code: the structured node it finishes.
     kernel_of: Vec<Option<u32>>,
     buffers: Vec<Buffer>,
@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
                 self.stored[index as usize] = Some(Stored { buffer, layout: layout.clone() });
             }
             Op::Constant => {
-                self.params[index as usize] = Some(self.param_types.len() as u16);
+                self.params[index as usize] = Some(self.param_types.len() as u32);
                 self.param_types.push(node.dtype);
             }
             Op::View(view) => self.locate(index, view),

@@ -102,7 +102,7 @@ fn whatever_a_template_says_it_ends() {
         (deep("(", 450, ")"), "limit `nesting`"),
         (deep("[", 450, "]"), "limit `nesting`"),
         (deep("- ", 900, ""), "limit `nesting`"),
-        (format!("{{{{ {} }}}}", "1 if 1 else ".repeat(300)), "limit `nesting`"),
+        (format!("{{{{ {} }}}}", "1 if 1 else ".repeat(240)), "limit `nesting`"),
         (format!("{{{{ 1{} }}}}", "+1".repeat(5000)), "limit `tag`"),
         (format!("{{{{ 'a'{} }}}}", "|trim".repeat(5000)), "limit `tag`"),
         ("{% if 1 %}".repeat(5000), "limit `nesting`"),

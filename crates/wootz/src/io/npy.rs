@@ -3,6 +3,7 @@
 use super::{read_file, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
+use std::io::Write;
 use std::path::Path;
 use wootz_ir::{DType, Error, Layout, Result, Shape};
 

@@ -4,7 +4,7 @@ use super::npy;
 use super::{io_error, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
-use std::io::{Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use wootz_ir::{Error, Result};
 use zip::write::SimpleFileOptions;
@@ -73,16 +73,26 @@ pub fn read_npz(mut archive: impl Read + Seek, limits: NpzLimits) -> Result<Vec<
 
 /// Writes named tensors as a `.npz` file, uncompressed.
 pub fn save_npz(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
-    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    tensors.iter().try_for_each(|(_, tensor)| tensor.eval().map(|_| ()))?;
     let options =
         SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
-    for (name, tensor) in tensors {
-        let bytes = tensor.to_bytes()?;
-        let failed = |e: &dyn std::fmt::Display| bad(format!("member {name:?}: {e}"));
-        archive.start_file(format!("{name}.npy"), options).map_err(|e| failed(&e))?;
-        archive.write_all(&npy::header(tensor)).map_err(|e| failed(&e))?;
-        archive.write_all(&bytes).map_err(|e| failed(&e))?;
+    let mut problem = None;
+    let written = write_file(path.as_ref(), |file| {
+        let mut archive = zip::ZipWriter::new(file);
+        for (name, tensor) in tensors {
+            // An array at a time, so that the host holds no more than the largest.
+            let bytes = tensor.to_bytes().map_err(|error| {
+                problem = Some(error);
+                std::io::Error::other("an array could not be read")
+            })?;
+            archive.start_file(format!("{name}.npy"), options)?;
+            archive.write_all(&npy::header(tensor))?;
+            archive.write_all(&bytes)?;
+        }
+        archive.finish().map(|_| ()).map_err(std::io::Error::from)
+    });
+    match problem {
+        Some(error) => Err(error),
+        None => written,
     }
-    let bytes = archive.finish().map_err(|e| bad(e.to_string()))?.into_inner();
-    write_file(path.as_ref(), |file| file.write_all(&bytes))
 }
