@@ -55,6 +55,7 @@ enum Command {
 
 fn main() -> ExitCode {
     quiet_mesa();
+    output::end_quietly_when_unread();
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
+        Err(error) if output::is_closed_pipe(&*error) => ExitCode::from(output::CLOSED_PIPE),
         Err(error) => {
             anstream::eprintln!("{}error:{} {error}", output::BAD.render(), output::BAD.render_reset());
             ExitCode::FAILURE

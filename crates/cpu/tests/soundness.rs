@@ -202,3 +202,17 @@ fn resident_kilobytes() -> usize {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0)
 }
+
+#[test]
+fn every_constant_of_a_large_graph_is_its_own() -> Result<()> {
+    let backend = CpuBackend::with_limit(1 << 24);
+    let buffer = backend.allocate(8)?;
+    let mut x = leaf(&buffer, &[1], DType::I64, false);
+    let count = 70_000i64;
+    for i in 0..count {
+        x = build::elementwise(ElementwiseOp::Add, &[&x, &Node::constant(i.into(), DType::I64)])?;
+    }
+    let sum = i64::from_le_bytes(run(&backend, &x)?.try_into().unwrap());
+    assert_eq!(sum, count * (count - 1) / 2);
+    Ok(())
+}

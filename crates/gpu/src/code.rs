@@ -24,7 +24,7 @@ pub struct Code<'a, L> {
     /// The memory that it uses.
     pub opened: Vec<Opened>,
     /// The plan's scalar parameters that it uses.
-    pub params: Vec<u16>,
+    pub params: Vec<u32>,
 }
 
 /// An iteration space, and where layouts over it lead from point `i`.
@@ -129,7 +129,7 @@ impl<'a, L: Language> Code<'a, L> {
     /// The statements of a program over expressions for its loads.
     pub(crate) fn program(&mut self, program: &Program, load: impl Fn(u16) -> String) -> String {
         let params = &mut self.params;
-        let slot = |index: u16| {
+        let slot = |index: u32| {
             params.iter().position(|&p| p == index).unwrap_or_else(|| {
                 params.push(index);
                 params.len() - 1

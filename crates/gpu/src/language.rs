@@ -74,7 +74,7 @@ pub trait Language {
 pub(crate) fn statements<L: Language>(
     program: &Program,
     load: impl Fn(u16) -> String,
-    mut param: impl FnMut(u16) -> usize,
+    mut param: impl FnMut(u32) -> usize,
 ) -> String {
     let r = |reg: u16| format!("r{reg}");
     let mut text = String::new();

@@ -136,7 +136,7 @@ pub enum Instr {
     /// Element of operand `.0`, widened from its dtype to the compute type.
     Load(u16, ScalarType),
     /// Run-time scalar parameter `.0`, already of the compute type.
-    Param(u16, ScalarType),
+    Param(u32, ScalarType),
     /// A literal that is part of the op's definition.
     Literal(Number, ScalarType),
     /// A function of one register; the type is the argument's.

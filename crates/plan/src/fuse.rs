@@ -35,7 +35,7 @@ struct Segment<'a> {
 pub(crate) struct Context<'a> {
     pub graph: &'a Canonical,
     pub stored: &'a [Option<Stored>],
-    pub params: &'a [Option<u16>],
+    pub params: &'a [Option<u32>],
     pub max_loads: usize,
 }
 

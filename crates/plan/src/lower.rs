@@ -9,7 +9,8 @@ use crate::plan::*;
 use smallvec::{SmallVec, smallvec};
 use wootz_ir::graph::{Graph, GraphNode};
 use wootz_ir::op::ScatterMode;
-use wootz_ir::{DType, Layout, Op, Shape, Span, View};
+use wootz_ir::scalar::Builder;
+use wootz_ir::{DType, Layout, Number, Op, Shape, Span, View};
 
 impl Plan {
     /// The plan of a graph for a device with these capabilities.
@@ -34,7 +35,7 @@ struct Lowering<'a> {
     grouping: &'a Grouping,
     capabilities: &'a Capabilities,
     stored: Vec<Option<Stored>>,
-    params: Vec<Option<u16>>,
+    params: Vec<Option<u32>>,
     /// For each root of code: the structured node it finishes.
     kernel_of: Vec<Option<u32>>,
     buffers: Vec<Buffer>,
@@ -83,7 +84,7 @@ impl<'a> Lowering<'a> {
                 self.stored[index as usize] = Some(Stored { buffer, layout: layout.clone() });
             }
             Op::Constant => {
-                self.params[index as usize] = Some(self.param_types.len() as u16);
+                self.params[index as usize] = Some(self.param_types.len() as u32);
                 self.param_types.push(node.dtype);
             }
             Op::View(view) => self.locate(index, view),
@@ -207,7 +208,11 @@ impl<'a> Lowering<'a> {
         self.push(Draft { kernel: Kernel::Map, inputs: vec![], node, label }, fused, store);
     }
 
+    /// Adds a step, if there is anything to store.
     fn push(&mut self, draft: Draft<'_>, mut epilogue: Fused, mut store: Store) {
+        if store.layout.shape.count() == 0 {
+            return;
+        }
         let shape = draft.node.shape.clone();
         let shape = if store.layout.shape == shape { shape } else { store.layout.shape.clone() };
         let mut layouts: Vec<&mut Layout> = epilogue.loads.iter_mut().map(|l| &mut l.layout).collect();
@@ -250,6 +255,9 @@ impl<'a> Lowering<'a> {
             Op::Scatter { axis, mode } => return self.emit_scatter(index, *axis, *mode),
             _ => {}
         }
+        if let Some(value) = self.value_of_nothing(node) {
+            return self.emit_fill(index, root, value);
+        }
         let (kernel, input_views) = Kernel::of(node, |slot| &self.node(node.operands[slot]).shape);
         let mut names = Vec::new();
         let mut inputs = Vec::new();
@@ -273,6 +281,33 @@ impl<'a> Lowering<'a> {
             Store { buffer: target.buffer, dtype: self.node(root).dtype, layout: target.layout.clone() };
         self.push(Draft { kernel, inputs, node, label }, epilogue, store);
         self.stored[root as usize] = Some(target);
+    }
+
+    /// What a structured node is everywhere if it combines no elements at all, so that no device meets an empty operand.
+    fn value_of_nothing(&self, node: &GraphNode) -> Option<Number> {
+        let is_empty = node.operands.first().is_some_and(|&x| self.node(x).shape.count() == 0);
+        match &node.op {
+            Op::Reduce(op, _) if is_empty => Some(op.identity(node.dtype.compute())),
+            Op::Matmul | Op::QuantMatmul { .. } if is_empty => Some(Number::Int(0)),
+            _ => None,
+        }
+    }
+
+    /// A structured node that has one value everywhere, and the code behind it.
+    fn emit_fill(&mut self, index: u32, root: u32, value: Number) {
+        let node = self.node(index);
+        let target = self.fresh(&node.shape, node.dtype);
+        let builder = Builder::new();
+        let literal = builder.literal(value, node.dtype.compute()).reg;
+        let epilogue =
+            Fused { shape: node.shape.clone(), loads: vec![], program: builder.finish(vec![literal]) };
+        let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
+        let label = format!("{} of nothing", node.op.name());
+        self.push(Draft { kernel: Kernel::Map, inputs: vec![], node, label }, epilogue, store);
+        self.stored[index as usize] = Some(target);
+        if root != index {
+            self.emit_copy(root);
+        }
     }
 
     /// Each operand is computed straight into its part of the result.
@@ -317,12 +352,14 @@ impl<'a> Lowering<'a> {
             self.map(state, &copy);
             copy
         };
-        let Gathered { fused: rows, names } = self.operand(node, 1, &[]);
-        let start = self.operand(node, 2, &[]).fused;
-        let label = label(&names, Some((node.op.name(), &[])));
-        let draft = Draft { kernel: Kernel::WriteAt { axis }, inputs: vec![rows, start], node, label };
-        let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
-        self.push(draft, nothing(node), store);
+        if self.node(node.operands[1]).shape.count() > 0 {
+            let Gathered { fused: rows, names } = self.operand(node, 1, &[]);
+            let start = self.operand(node, 2, &[]).fused;
+            let label = label(&names, Some((node.op.name(), &[])));
+            let draft = Draft { kernel: Kernel::WriteAt { axis }, inputs: vec![rows, start], node, label };
+            let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
+            self.push(draft, nothing(node), store);
+        }
         self.stored[index as usize] = Some(target);
     }
 

@@ -182,7 +182,11 @@ impl PyArray {
 
     /// The bytes of the elements in row-major order.
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &bytes_of(py, &self.tensor())?))
+        let bytes = bytes_of(py, &self.tensor())?;
+        PyBytes::new_with(py, bytes.len(), |to| {
+            to.copy_from_slice(&bytes);
+            Ok(())
+        })
     }
 
     /// The array with another dtype: integers wrap, floats to integers truncate and saturate.

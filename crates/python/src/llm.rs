@@ -167,13 +167,13 @@ impl PyModel {
     }
 
     /// A conversation in the form that the model was trained on.
-    fn render(&self, messages: Vec<(String, String)>, answer: bool) -> PyResult<String> {
+    fn render(&self, py: Python<'_>, messages: Vec<(String, String)>, answer: bool) -> PyResult<String> {
         let Some(template) = self.model.template() else {
             return Err(raise("ModelError", "this model has no chat template; generate() continues a text"));
         };
         let messages: Vec<Message> =
             messages.into_iter().map(|(role, content)| Message::new(role, content)).collect();
-        template.render(&messages, answer).map_err(from_llm)
+        py.detach(|| template.render(&messages, answer)).map_err(from_llm)
     }
 
     /// Forgets the sequence of the last call.

@@ -94,6 +94,14 @@ impl Evaluation {
         self.state = State::Prepared(program);
     }
 
+    /// How many nodes are still to be planned; none once there is a plan.
+    pub fn unplanned(&self) -> usize {
+        match &self.state {
+            State::Traced(trace) => trace.graph.nodes.len(),
+            State::Prepared(_) => 0,
+        }
+    }
+
     /// Chooses the device and makes the program, where that is not done.
     pub fn prepare(&mut self) -> Result<()> {
         if let State::Traced(trace) = &self.state {

@@ -33,6 +33,7 @@ mod display;
 mod einsum;
 mod element;
 mod eval;
+mod fork;
 mod indexing;
 mod io;
 mod linalg;
@@ -60,7 +61,10 @@ pub use dispatch::{CostModel, Quote};
 pub use element::Element;
 pub use eval::{Evaluation, Explanation, eval, eval_async, explain};
 pub use indexing::Index;
-pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
+pub use io::{
+    NpzLimits, load_npy, load_npz, load_npz_within, load_safetensors, read_npy, read_npz, save_npy, save_npz,
+    save_safetensors,
+};
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
 pub use standing::{OnProgress, Proving};

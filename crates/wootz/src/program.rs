@@ -144,6 +144,7 @@ impl Program {
             }
             buffers.push(value.bind().clone());
         }
+        crate::fork::check(&self.device)?;
         self.device.traffic().add_submit();
         let run = Run { leaves: &buffers, params: constants };
         let fence = self.device.backend().submit(&self.executable, run)?;
@@ -293,6 +294,7 @@ impl Programs {
         if let Some(program) = entry.program.get() {
             return Ok(program.clone().program(device));
         }
+        crate::fork::check(device)?;
         let executable = device.backend().compile(entry.plan.clone())?;
         let kept = Kept { chosen: None, executable, work: work_of(&entry.plan) };
         Ok(entry.program.get_or_init(|| kept).clone().program(device))

@@ -180,7 +180,7 @@ impl Tensor {
             return Err(Error::dtype("to_vec", &[self.dtype()], expected));
         }
         let bytes = self.to_bytes()?;
-        let mut values = Vec::with_capacity(self.count());
+        let mut values = room_for("to_vec", self.count())?;
         for chunk in bytes.chunks_exact(size_of::<T>()) {
             let value = bytemuck::checked::try_pod_read_unaligned(chunk).map_err(|_| {
                 Error::argument("to_vec", "a bool tensor holds a byte that is neither 0 nor 1")
@@ -194,7 +194,9 @@ impl Tensor {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let contiguous = self.contiguous()?;
         let (value, layout) = contiguous.value()?;
-        let mut bytes = vec![0; self.count() * self.dtype().size()];
+        let length = self.count() * self.dtype().size();
+        let mut bytes = room_for("to_bytes", length)?;
+        bytes.resize(length, 0);
         let offset = layout.offset * self.dtype().size();
         value.read(offset, &mut bytes)?;
         Ok(bytes)
@@ -211,16 +213,18 @@ impl Tensor {
     /// The elements as numbers, whatever the dtype.
     pub fn to_numbers(&self) -> Result<Vec<Number>> {
         let bytes = self.to_bytes()?;
+        let mut numbers = room_for("to_numbers", self.count())?;
         macro_rules! numbers {
             ($t:ty) => {
-                bytes
-                    .chunks_exact(size_of::<$t>())
-                    .map(|c| Number::from(bytemuck::pod_read_unaligned::<$t>(c)))
-                    .collect()
+                numbers.extend(
+                    bytes
+                        .chunks_exact(size_of::<$t>())
+                        .map(|c| Number::from(bytemuck::pod_read_unaligned::<$t>(c))),
+                )
             };
         }
-        Ok(match self.dtype() {
-            DType::Bool => bytes.iter().map(|&b| Number::Bool(b != 0)).collect(),
+        match self.dtype() {
+            DType::Bool => numbers.extend(bytes.iter().map(|&b| Number::Bool(b != 0))),
             DType::U8 => numbers!(u8),
             DType::U16 => numbers!(u16),
             DType::U32 => numbers!(u32),
@@ -233,7 +237,8 @@ impl Tensor {
             DType::BF16 => numbers!(half::bf16),
             DType::F32 => numbers!(f32),
             DType::F64 => numbers!(f64),
-        })
+        }
+        Ok(numbers)
     }
 
     /// The tensor evaluated and in row-major order.
@@ -285,6 +290,16 @@ impl Tensor {
     pub fn explain(&self) -> Result<String> {
         Ok(eval::explain([self])?.to_string())
     }
+}
+
+/// An empty vector with room for so many values, or an error that the host has no memory for them.
+pub(crate) fn room_for<T>(op: &str, count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| {
+        let requested = count as u128 * size_of::<T>() as u128;
+        Error::OutOfMemory { device: "host".into(), op: op.into(), requested, live: 0, limit: usize::MAX }
+    })?;
+    Ok(values)
 }
 
 fn check_bytes(op: &'static str, bytes: usize, dtype: DType, shape: &Shape) -> Result<()> {

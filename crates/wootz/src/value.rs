@@ -1,6 +1,7 @@
 //! A tensor's elements on a device, and the run that may still be computing them.
 
 use crate::device::Device;
+use crate::tensor::room_for;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
@@ -56,6 +57,7 @@ impl Value {
 
     /// Elements in host memory from byte `offset` on.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        crate::fork::check(&self.device)?;
         self.device.traffic().add_read(bytes.len());
         self.device.backend().download(self.buffer()?, offset, bytes)
     }
@@ -69,7 +71,8 @@ impl Value {
         match source.host_bytes() {
             Some(bytes) => Value::upload(device, bytes),
             None => {
-                let mut bytes = vec![0; source.len()];
+                let mut bytes = room_for("to_device", source.len())?;
+                bytes.resize(source.len(), 0);
                 self.read(0, &mut bytes)?;
                 Value::upload(device, &bytes)
             }
@@ -78,6 +81,7 @@ impl Value {
 
     /// A copy of host bytes.
     pub fn upload(device: &Device, bytes: &[u8]) -> Result<Value> {
+        crate::fork::check(device)?;
         device.traffic().add_written(bytes.len());
         let buffer = device.backend().allocate(bytes.len())?;
         device.backend().upload(&buffer, 0, bytes)?;

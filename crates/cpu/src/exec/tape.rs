@@ -44,7 +44,7 @@ enum Fill {
 /// Values that are the same at every point, written once per worker.
 enum Uniform {
     Literal(Number, ScalarType),
-    Param(u16, ScalarType),
+    Param(u32, ScalarType),
     Load { buffer: BufferId, offset: usize, size: usize, read: ReadRun },
 }
 

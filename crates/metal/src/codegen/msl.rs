@@ -20,13 +20,13 @@ pub struct Msl {
 pub struct Args {
     words: Vec<u64>,
     /// The plan's parameters that the step uses.
-    params: SmallVec<[(u16, DType); 4]>,
+    params: SmallVec<[(u32, DType); 4]>,
     wide: bool,
 }
 
 impl Msl {
     /// The text of `struct Args`, and its values.
-    pub fn args(self, wide: bool, params: SmallVec<[(u16, DType); 4]>) -> (String, Args) {
+    pub fn args(self, wide: bool, params: SmallVec<[(u32, DType); 4]>) -> (String, Args) {
         let mut text = String::from("struct Args {\n");
         if !params.is_empty() {
             let _ = writeln!(text, "    ulong params[{}];", params.len());

@@ -24,7 +24,7 @@ pub struct Launch {
     /// Words of the uniform block.
     pub uniform: Vec<u32>,
     /// Scalar parameters of the plan that the code reads, in the order of its slots.
-    pub params: Vec<u16>,
+    pub params: Vec<u32>,
     /// Workgroups.
     pub groups: [u32; 3],
     /// Set where the text is a user's, bound and checked as such.

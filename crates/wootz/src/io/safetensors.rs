@@ -6,6 +6,7 @@ use crate::tensor::Tensor;
 use memmap2::Mmap;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use wootz_backend::HostMemory;
