@@ -46,8 +46,9 @@ impl Choice {
 
     /// The model on its device, or on the best one for it.
     pub fn load(&self) -> Result<Arc<Model>, Failure> {
+        let device = self.device()?;
         let path = find(&self.model)?;
-        let (gguf, device) = (open(&path)?, self.device()?);
+        let gguf = open(&path)?;
         let options = ModelOptions { precise: self.precise };
         let model = with_checks(|on_progress| {
             Model::place(gguf, &device, options, self.session_options(), on_progress)

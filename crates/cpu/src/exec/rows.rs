@@ -49,7 +49,7 @@ fn parameter<'w, T: bytemuck::Pod>(
     task: &Task<'_>,
     workspace: &'w Workspace,
     slot: usize,
-) -> Option<&'w mut [T]> {
+) -> Option<&'w [T]> {
     let tape = task.inputs.get(slot)?;
     let values = workspace.slice::<T>(tape.len);
     // SAFETY: the points exist, and the slice is as long.
