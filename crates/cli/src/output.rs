@@ -64,7 +64,7 @@ impl Table {
 }
 
 /// A progress bar on the terminal; silent when piped.
-pub fn progress(total: usize, what: &'static str) -> ProgressBar {
+pub fn progress(total: usize, what: impl Into<std::borrow::Cow<'static, str>>) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {bar:40.cyan/dim} {pos}/{len} {eta}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total as u64).with_style(style).with_message(what)

@@ -89,6 +89,9 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
+    /// Bytes per element of the widest dtypes.
+    pub const MAX_SIZE: usize = 8;
+
     /// Bytes per element.
     pub const fn size(self) -> usize {
         match self {

@@ -174,10 +174,16 @@ impl Session {
         self.on_notice = Some(Arc::new(hear));
     }
 
+    /// The changes of device so far.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+
     /// After `error`: puts the model on the next device that can run it, reads `sequence` there, and returns what is wanted
     /// after it. Fails with `error` itself where the device is not to blame, or was chosen by the user.
     pub(crate) fn move_on(&mut self, error: Error, want: Want, sequence: &[u32]) -> Result<Scores> {
-        let Some(placement) = self.model().placement().cloned().filter(|_| is_failure_of_device(&error)) else {
+        let Some(placement) = self.model().placement().cloned().filter(|_| is_failure_of_device(&error))
+        else {
             return Err(error);
         };
         let current = self.model().device().clone();
@@ -189,6 +195,7 @@ impl Session {
             if let Some(hear) = &self.on_notice {
                 hear(&notice);
             }
+            self.notices.push(notice.clone());
             match self.moved_to(device, want, sequence) {
                 Ok(scores) => return Ok(scores),
                 Err(error) => {
@@ -202,9 +209,9 @@ impl Session {
 
     fn moved_to(&mut self, device: &Device, want: Want, sequence: &[u32]) -> Result<Scores> {
         let model = Arc::new(self.model().on(device)?);
-        let on_notice = self.on_notice.take();
-        *self = Session::new(&model, self.options())?;
-        self.on_notice = on_notice;
+        let moved = Session::new(&model, self.options())?;
+        let old = std::mem::replace(self, moved);
+        (self.on_notice, self.notices) = (old.on_notice, old.notices);
         Ok(self.read_for(want, sequence)?.0)
     }
 }

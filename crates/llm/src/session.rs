@@ -5,7 +5,7 @@ use crate::estimate::CacheFormat;
 use crate::model::Model;
 use crate::models::{Memory, StateSpec};
 use crate::passes::{Argument, CHUNK, Pass};
-use crate::placement::OnNotice;
+use crate::placement::{Notice, OnNotice};
 use crate::scores::{Scores, Want, rows};
 use std::sync::Arc;
 use wootz::{Device, DeviceKind, OnProgress, Quote, Tensor};
@@ -32,6 +32,7 @@ pub struct Session {
     kept_from: usize,
     context: usize,
     pub(crate) on_notice: Option<OnNotice>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 impl Session {
@@ -46,8 +47,16 @@ impl Session {
         let memory = Memory { context: context.min(FIRST_CAPACITY), chunk: CHUNK, format: options.cache };
         let specs = model.network.state(memory);
         let state = specs.iter().map(|spec| fresh(model, spec)).collect::<Result<_>>()?;
-        let on_notice = None;
-        Ok(Session { model: model.clone(), tokens: Vec::new(), state, memory, kept_from: 0, context, on_notice })
+        Ok(Session {
+            model: model.clone(),
+            tokens: Vec::new(),
+            state,
+            memory,
+            kept_from: 0,
+            context,
+            on_notice: None,
+            notices: Vec::new(),
+        })
     }
 
     /// The model.
@@ -247,8 +256,7 @@ impl Session {
     }
 
     fn submit(&mut self, want: Want, tokens: &Tensor, real: usize) -> Result<Vec<Tensor>> {
-        let pass =
-            Pass { want, format: self.memory.format, tokens, real, sequences: &[self.argument()?] };
+        let pass = Pass { want, format: self.memory.format, tokens, real, sequences: &[self.argument()?] };
         let (wanted, states) = self.model.passes.run(&pass)?;
         self.state = states.into_iter().flatten().collect();
         Ok(wanted)

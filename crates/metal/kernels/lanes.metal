@@ -15,6 +15,9 @@ inline long from_lane_up(long x, ushort delta) { return as_type<long>(simd_shuff
 inline ulong from_lane_up(ulong x, ushort delta) { return as_type<ulong>(simd_shuffle_up(as_type<uint2>(x), delta)); }
 
 // Where a thread stands in its threadgroup.
+//
+// Metal wants a kernel's positions to be all scalars or all vectors of one width, so the group's own position is declared here too,
+// beside the group's size: kernels that take STANDING_PARAMETERS take no other position.
 struct Standing {
     uint thread_index;
     uint threads;
@@ -24,10 +27,11 @@ struct Standing {
     uint simdgroups;
 };
 
-#define STANDING_PARAMETERS                                                                          \
-    uint thread_index [[thread_index_in_threadgroup]], uint3 group_size [[threads_per_threadgroup]], \
-        uint lane [[thread_index_in_simdgroup]], uint lanes [[threads_per_simdgroup]],               \
-        uint simdgroup [[simdgroup_index_in_threadgroup]], uint simdgroups [[simdgroups_per_threadgroup]]
+#define STANDING_PARAMETERS                                                                         \
+    uint3 group [[threadgroup_position_in_grid]], uint3 group_size [[threads_per_threadgroup]],     \
+        uint thread_index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]], \
+        uint lanes [[threads_per_simdgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]],    \
+        uint simdgroups [[simdgroups_per_threadgroup]]
 #define STANDING Standing{thread_index, group_size.x * group_size.y * group_size.z, lane, lanes, simdgroup, simdgroups}
 
 // The most simdgroups of a threadgroup: 1024 threads of 32 lanes.

@@ -26,11 +26,11 @@ inline float normed(const thread Env& env, float x, float scale, index_t i) {
 #endif
 
 [[max_total_threads_per_threadgroup(1024)]]
-kernel void norm_held(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void norm_held(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup float shared[MAX_SIMDGROUPS];
     const index_t width = args.dims[1];
-    const index_t start = index_t(row) * width;
+    const index_t start = index_t(group.x) * width;
     const float eps = as_type<float>(uint(args.dims[2]));
     float x[ITEMS];
 #ifdef IN0_FOUR
@@ -83,11 +83,11 @@ kernel void norm_held(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]], 
 }
 #else
 [[max_total_threads_per_threadgroup(1024)]]
-kernel void norm_walked(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void norm_walked(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup float shared[MAX_SIMDGROUPS];
     const index_t width = args.dims[1];
-    const index_t start = index_t(row) * width;
+    const index_t start = index_t(group.x) * width;
     const float eps = as_type<float>(uint(args.dims[2]));
     float mean = 0.0f;
 #ifdef LAYER

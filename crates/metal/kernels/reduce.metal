@@ -35,7 +35,7 @@ kernel void reduce_threads(STEP_BINDINGS, uint2 at [[thread_position_in_grid]]) 
 }
 
 [[max_total_threads_per_threadgroup(256)]]
-kernel void reduce_groups(STEP_BINDINGS, uint2 group [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void reduce_groups(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup In0 shared[MAX_SIMDGROUPS];
     const index_t o = group.x;

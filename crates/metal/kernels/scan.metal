@@ -25,7 +25,7 @@ kernel void scan_threads(STEP_BINDINGS, uint row [[thread_position_in_grid]]) {
 }
 
 [[max_total_threads_per_threadgroup(256)]]
-kernel void scan_group(STEP_BINDINGS, uint2 group [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void scan_group(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup In0 totals[MAX_SIMDGROUPS];
     const index_t row = group.x;
@@ -77,7 +77,7 @@ kernel void scan_group(STEP_BINDINGS, uint2 group [[threadgroup_position_in_grid
 }
 #else
 [[max_total_threads_per_threadgroup(256)]]
-kernel void scan_totals(STEP_BINDINGS, uint2 group [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void scan_totals(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup In0 shared[MAX_SIMDGROUPS];
     const index_t row = group.x;

@@ -15,11 +15,11 @@ inline float softmax_value(float x, float most, float sum) {
 
 #ifdef ITEMS
 [[max_total_threads_per_threadgroup(1024)]]
-kernel void softmax_held(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void softmax_held(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup float shared[MAX_SIMDGROUPS];
     const index_t width = args.dims[1];
-    const index_t start = index_t(row) * width;
+    const index_t start = index_t(group.x) * width;
     float x[ITEMS];
     float most = -INFINITY;
 #ifdef IN0_FOUR
@@ -68,11 +68,11 @@ kernel void softmax_held(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]
 }
 #else
 [[max_total_threads_per_threadgroup(1024)]]
-kernel void softmax_walked(STEP_BINDINGS, uint row [[threadgroup_position_in_grid]], STANDING_PARAMETERS) {
+kernel void softmax_walked(STEP_BINDINGS, STANDING_PARAMETERS) {
     STEP_ENV;
     threadgroup float shared[MAX_SIMDGROUPS];
     const index_t width = args.dims[1];
-    const index_t start = index_t(row) * width;
+    const index_t start = index_t(group.x) * width;
     // The sum so far is relative to the maximum so far. While that is −inf the sum is of nothing.
     float most = -INFINITY;
     float sum = 0.0f;

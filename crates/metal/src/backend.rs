@@ -267,7 +267,7 @@ impl Backend for MetalBackend {
         let device = self.device()?;
         device.check_range(buffer, offset, bytes.len())?;
         let memory = device.own(buffer)?;
-        if !memory.is_writable() {
+        if !buffer.is_writable() {
             return Err(device.error("imported memory belongs to someone else and is not written".into()));
         }
         device.write(memory, offset, bytes)

@@ -59,6 +59,10 @@ impl DeviceMemory for MetalMemory {
         // are handed out, and a donated buffer has no other reader by contract, so nobody writes while this borrow lives.
         self.start().map(|start| unsafe { std::slice::from_raw_parts(start, self.bytes) })
     }
+
+    fn is_imported(&self) -> bool {
+        !self.is_writable()
+    }
 }
 
 /// The Metal memory behind a buffer.

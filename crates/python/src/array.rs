@@ -339,13 +339,27 @@ pub fn _from_bytes(data: &[u8], dtype: PyDType, shape: Vec<usize>) -> PyResult<P
 #[pyfunction]
 #[pyo3(name = "_eval", signature = (*arrays))]
 pub fn eval(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
+    by_device(arrays, |tensors| evaluate(py, &tensors.iter().collect::<Vec<_>>()))
+}
+
+/// Starts to compute arrays in one batch per device.
+#[pyfunction]
+#[pyo3(name = "_eval_async", signature = (*arrays))]
+pub fn eval_async(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
+    by_device(arrays, |tensors| {
+        crate::run::interruptible(py, move || wootz::eval_async(&tensors))?.or_raise()
+    })
+}
+
+/// Calls `f` for the arrays of each device.
+fn by_device(arrays: Vec<PyRef<'_, PyArray>>, f: impl Fn(Vec<Tensor>) -> PyResult<()>) -> PyResult<()> {
     let mut tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
     drop(arrays);
     while let Some(first) = tensors.first() {
         let device = first.device().clone();
         let (now, later): (Vec<Tensor>, Vec<Tensor>) =
             tensors.into_iter().partition(|t| *t.device() == device);
-        evaluate(py, &now.iter().collect::<Vec<_>>())?;
+        f(now)?;
         tensors = later;
     }
     Ok(())

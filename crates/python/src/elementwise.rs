@@ -42,10 +42,7 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
 }
 
 /// The tensor of the argument that decides, on the device of the first array among the arguments.
-fn first_tensor(
-    argument: &Bound<'_, PyAny>,
-    all: &[&Bound<'_, PyAny>],
-) -> PyResult<Tensor> {
+fn first_tensor(argument: &Bound<'_, PyAny>, all: &[&Bound<'_, PyAny>]) -> PyResult<Tensor> {
     if let Ok(own) = argument.cast::<PyArray>() {
         return Ok(own.get().tensor());
     }

@@ -55,10 +55,14 @@ pub fn interruptible<T: Send + 'static>(
 /// Computes tensors. Tiny work is done at once; other work without the interpreter lock; long work so that it can be
 /// interrupted.
 pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
-    if tensors.iter().all(|t| t.is_evaluated()) {
+    if tensors.iter().all(|t| t.is_ready()) {
         return Ok(());
     }
-    let Some(mut evaluation) = Evaluation::of(tensors.iter().copied()).or_raise()? else { return Ok(()) };
+    let Some(mut evaluation) = Evaluation::of(tensors.iter().copied()).or_raise()? else {
+        // What was started before is waited for, so that Ctrl-C is heard.
+        let started: Vec<Tensor> = tensors.iter().map(|&t| t.clone()).collect();
+        return interruptible(py, move || wootz::eval(&started))?.or_raise();
+    };
     if evaluation.work().is_none() && tensors[0].device().name() == "cpu" {
         evaluation = detached(py, move || {
             evaluation.prepare()?;

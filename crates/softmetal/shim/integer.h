@@ -66,10 +66,12 @@ template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> insert_bits(vec<T, N> 
   return x;
 }
 
-template <class T> SOFTMETAL_INLINE T dot(vec<T, 2> a, vec<T, 2> b) { return a.x * b.x + a.y * b.y; }
-template <class T> SOFTMETAL_INLINE T dot(vec<T, 3> a, vec<T, 3> b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
-template <class T> SOFTMETAL_INLINE T dot(vec<T, 4> a, vec<T, 4> b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
-template <class T> SOFTMETAL_INLINE vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
+// Geometry is for floating-point vectors.
+template <class T> using _if_floating = enable_if_t<is_floating_point<T>::value>;
+template <class T, class = _if_floating<T>> SOFTMETAL_INLINE T dot(vec<T, 2> a, vec<T, 2> b) { return a.x * b.x + a.y * b.y; }
+template <class T, class = _if_floating<T>> SOFTMETAL_INLINE T dot(vec<T, 3> a, vec<T, 3> b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+template <class T, class = _if_floating<T>> SOFTMETAL_INLINE T dot(vec<T, 4> a, vec<T, 4> b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
+template <class T, class = _if_floating<T>> SOFTMETAL_INLINE vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) {
   return vec<T, 3>(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
 }
 template <class T, unsigned N> SOFTMETAL_INLINE T length_squared(vec<T, N> a) { return dot(a, a); }

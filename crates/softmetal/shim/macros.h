@@ -68,3 +68,9 @@
 #define FP_SUBNORMAL 3
 #define FP_NORMAL 4
 #define ATOMIC_FLAG_INIT
+#define __METAL_PRECISE_MATH__ 0
+#define __METAL_FAST_MATH__ 1
+#define __METAL_MAYBE_FAST_MATH__ 1
+#define __METAL_CONST__ __attribute__((__const__))
+#define assert(condition) ((void)0)
+#define coherent(scope)

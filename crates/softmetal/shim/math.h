@@ -5,18 +5,20 @@ namespace metal {
 
 #define SOFTMETAL_INLINE inline __attribute__((always_inline))
 
-// One float function gives the half and bfloat ones, and all vectors.
+// Apple has no maths of bfloat: an argument becomes a float. The functions that do so here are templates, so that a program's own wins.
+template <class T> using _if_bfloat = enable_if_t<_is_bfloat<T>::value>;
+// One float function gives the half one, and all vectors.
 #define SOFTMETAL_MATH1(name, expression)                                                                              \
   SOFTMETAL_INLINE float name(float x) { return expression; }                                                          \
   SOFTMETAL_INLINE half name(half x) { return half(name(float(x))); }                                                  \
-  SOFTMETAL_INLINE bfloat name(bfloat x) { return bfloat(name(float(x))); }                                            \
+  template <class B, class = _if_bfloat<B>> SOFTMETAL_INLINE float name(B x) { return name(float(x)); }                 \
   template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(vec<T, N> x) {                                        \
     return _map([](T a) { return T(name(a)); }, x);                                                                     \
   }
 #define SOFTMETAL_MATH2(name, expression)                                                                              \
   SOFTMETAL_INLINE float name(float x, float y) { return expression; }                                                 \
   SOFTMETAL_INLINE half name(half x, half y) { return half(name(float(x), float(y))); }                                \
-  SOFTMETAL_INLINE bfloat name(bfloat x, bfloat y) { return bfloat(name(float(x), float(y))); }                        \
+  template <class B, class = _if_bfloat<B>> SOFTMETAL_INLINE float name(B x, B y) { return name(float(x), float(y)); }  \
   template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(vec<T, N> x, vec<T, N> y) {                           \
     return _map([](T a, T b) { return T(name(a, b)); }, x, y);                                                          \
   }                                                                                                                    \
@@ -29,7 +31,7 @@ namespace metal {
 #define SOFTMETAL_MATH3(name, expression)                                                                              \
   SOFTMETAL_INLINE float name(float x, float y, float z) { return expression; }                                        \
   SOFTMETAL_INLINE half name(half x, half y, half z) { return half(name(float(x), float(y), float(z))); }              \
-  SOFTMETAL_INLINE bfloat name(bfloat x, bfloat y, bfloat z) { return bfloat(name(float(x), float(y), float(z))); }    \
+  template <class B, class = _if_bfloat<B>> SOFTMETAL_INLINE float name(B x, B y, B z) { return name(float(x), float(y), float(z)); } \
   template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(vec<T, N> x, vec<T, N> y, vec<T, N> z) {              \
     return _map([](T a, T b, T c) { return T(name(a, b, c)); }, x, y, z);                                               \
   }
@@ -74,15 +76,16 @@ SOFTMETAL_MATH_TABLE
 
 // nextafter steps through the numbers of its own type, so half and bfloat cannot go through float.
 SOFTMETAL_INLINE float nextafter(float x, float y) { return __builtin_nextafterf(x, y); }
-#define SOFTMETAL_NEXT(T)                                                                                              \
-  SOFTMETAL_INLINE T nextafter(T x, T y) {                                                                             \
+#define SOFTMETAL_IF_BFLOAT(T) template <class T, class = _if_bfloat<T>>
+#define SOFTMETAL_NEXT(T, head)                                                                                        \
+  head SOFTMETAL_INLINE T nextafter(T x, T y) {                                                                             \
     if (x != x || y != y) return x + y;                                                                                \
     if (x == y) return y;                                                                                              \
     ushort b = __builtin_bit_cast(ushort, x);                                                                          \
     if ((b & 0x7fff) == 0) return __builtin_bit_cast(T, ushort(y < x ? 0x8001 : 1));                                   \
     return __builtin_bit_cast(T, ushort((x < y) == !(b & 0x8000) ? b + 1 : b - 1));                                    \
   }
-SOFTMETAL_NEXT(half) SOFTMETAL_NEXT(bfloat)
+SOFTMETAL_NEXT(half, ) SOFTMETAL_NEXT(B, SOFTMETAL_IF_BFLOAT(B))
 #undef SOFTMETAL_NEXT
 template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> nextafter(vec<T, N> x, vec<T, N> y) {
   return _map([](T a, T b) { return nextafter(a, b); }, x, y);
@@ -96,8 +99,14 @@ template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> nextafter(vec<T, N> x,
   SOFTMETAL_INLINE T max3(T x, T y, T z) { return max(x, max(y, z)); }                                                 \
   SOFTMETAL_INLINE T median3(T x, T y, T z) { return max(min(x, y), min(max(x, y), z)); }
 SOFTMETAL_ONE(char) SOFTMETAL_ONE(int8_t) SOFTMETAL_ONE(uchar) SOFTMETAL_ONE(short) SOFTMETAL_ONE(ushort) SOFTMETAL_ONE(int) SOFTMETAL_ONE(uint)
-SOFTMETAL_ONE(long) SOFTMETAL_ONE(ulong) SOFTMETAL_ONE(bfloat)
+SOFTMETAL_ONE(long) SOFTMETAL_ONE(ulong)
 #undef SOFTMETAL_ONE
+template <class T, class = _if_bfloat<T>> SOFTMETAL_INLINE float min(T x, T y) { return __builtin_fminf(x, y); }
+template <class T, class = _if_bfloat<T>> SOFTMETAL_INLINE float max(T x, T y) { return __builtin_fmaxf(x, y); }
+template <class T, class = _if_bfloat<T>> SOFTMETAL_INLINE float clamp(T x, T lo, T hi) { return __builtin_fminf(__builtin_fmaxf(x, lo), hi); }
+template <class T, class = _if_bfloat<T>> SOFTMETAL_INLINE float min3(T x, T y, T z) { return __builtin_fminf(x, __builtin_fminf(y, z)); }
+template <class T, class = _if_bfloat<T>> SOFTMETAL_INLINE float max3(T x, T y, T z) { return __builtin_fmaxf(x, __builtin_fmaxf(y, z)); }
+template <class T, class = _if_bfloat<T>> SOFTMETAL_INLINE float median3(T x, T y, T z) { return fmedian3(float(x), float(y), float(z)); }
 // For floats, min and max ignore a NaN, as fmin and fmax do.
 #define SOFTMETAL_ONE(T)                                                                                               \
   SOFTMETAL_INLINE T min(T x, T y) { return fmin(x, y); }                                                              \
@@ -130,7 +139,7 @@ template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> clamp(vec<T, N> x, mak
 
 SOFTMETAL_INLINE float abs(float x) { return __builtin_fabsf(x); }
 SOFTMETAL_INLINE half abs(half x) { return half(__builtin_fabsf(float(x))); }
-SOFTMETAL_INLINE bfloat abs(bfloat x) { return __builtin_bit_cast(bfloat, ushort(__builtin_bit_cast(ushort, x) & 0x7fff)); }
+template <class T, class = _if_bfloat<T>> SOFTMETAL_INLINE float abs(T x) { return __builtin_fabsf(float(x)); }
 #define SOFTMETAL_ONE(T, U) \
   SOFTMETAL_INLINE T abs(T x) { return x < 0 ? T(U(0) - U(x)) : x; }
 SOFTMETAL_ONE(char, uchar) SOFTMETAL_ONE(int8_t, uchar) SOFTMETAL_ONE(short, ushort) SOFTMETAL_ONE(int, uint) SOFTMETAL_ONE(long, ulong)
@@ -141,32 +150,32 @@ SOFTMETAL_INLINE ulong abs(ulong x) { return x; }
 #undef SOFTMETAL_ONE
 template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> abs(vec<T, N> x) { return _map([](T a) { return T(abs(a)); }, x); }
 
-#define SOFTMETAL_ONE(T)                                                                                               \
-  SOFTMETAL_INLINE T mix(T x, T y, T a) { return x + (y - x) * a; }                                                    \
-  SOFTMETAL_INLINE T step(T edge, T x) { return x < edge ? T(0) : T(1); }                                              \
-  SOFTMETAL_INLINE T sign(T x) { return x > T(0) ? T(1) : x < T(0) ? T(-1) : x == T(0) ? x : T(0); }                   \
-  SOFTMETAL_INLINE T smoothstep(T e0, T e1, T x) {                                                                     \
+#define SOFTMETAL_ONE(T, head)                                                                                               \
+  head SOFTMETAL_INLINE T mix(T x, T y, T a) { return x + (y - x) * a; }                                                    \
+  head SOFTMETAL_INLINE T step(T edge, T x) { return x < edge ? T(0) : T(1); }                                              \
+  head SOFTMETAL_INLINE T sign(T x) { return x > T(0) ? T(1) : x < T(0) ? T(-1) : x == T(0) ? x : T(0); }                   \
+  head SOFTMETAL_INLINE T smoothstep(T e0, T e1, T x) {                                                                     \
     T t = clamp((x - e0) / (e1 - e0), T(0), T(1));                                                                     \
     return t * t * (T(3) - T(2) * t);                                                                                  \
   }                                                                                                                    \
-  SOFTMETAL_INLINE T degrees(T r) { return T(float(r) * 57.295779513082320877f); }                                     \
-  SOFTMETAL_INLINE T radians(T d) { return T(float(d) * 0.017453292519943295769f); }                                   \
-  SOFTMETAL_INLINE bool isnan(T x) { return x != x; }                                                                  \
-  SOFTMETAL_INLINE bool isinf(T x) { return abs(x) == T(__builtin_inff()); }                                           \
-  SOFTMETAL_INLINE bool isfinite(T x) { return abs(x) < T(__builtin_inff()); }                                         \
-  SOFTMETAL_INLINE bool isnormal(T x) { return isfinite(x) && abs(x) >= numeric_limits<T>::min(); }                    \
-  SOFTMETAL_INLINE bool isordered(T x, T y) { return x == x && y == y; }                                               \
-  SOFTMETAL_INLINE bool isunordered(T x, T y) { return x != x || y != y; }                                             \
-  SOFTMETAL_INLINE T ldexp(T x, int k) { return T(__builtin_ldexpf(float(x), k)); }                                    \
-  SOFTMETAL_INLINE int ilogb(T x) { return __builtin_ilogbf(float(x)); }                                               \
-  SOFTMETAL_INLINE T frexp(T x, int &e) { return T(__builtin_frexpf(float(x), &e)); }                                  \
-  SOFTMETAL_INLINE T modf(T x, T &whole) { whole = trunc(x); return isinf(x) ? copysign(T(0), x) : copysign(x - whole, x); } \
-  SOFTMETAL_INLINE T sincos(T x, T &c) { c = cos(x); return sin(x); }
-SOFTMETAL_ONE(float) SOFTMETAL_ONE(half) SOFTMETAL_ONE(bfloat)
+  head SOFTMETAL_INLINE T degrees(T r) { return T(float(r) * 57.295779513082320877f); }                                     \
+  head SOFTMETAL_INLINE T radians(T d) { return T(float(d) * 0.017453292519943295769f); }                                   \
+  head SOFTMETAL_INLINE bool isnan(T x) { return x != x; }                                                                  \
+  head SOFTMETAL_INLINE bool isinf(T x) { return abs(x) == T(__builtin_inff()); }                                           \
+  head SOFTMETAL_INLINE bool isfinite(T x) { return abs(x) < T(__builtin_inff()); }                                         \
+  head SOFTMETAL_INLINE bool isnormal(T x) { return isfinite(x) && abs(x) >= numeric_limits<T>::min(); }                    \
+  head SOFTMETAL_INLINE bool isordered(T x, T y) { return x == x && y == y; }                                               \
+  head SOFTMETAL_INLINE bool isunordered(T x, T y) { return x != x || y != y; }                                             \
+  head SOFTMETAL_INLINE T ldexp(T x, int k) { return T(__builtin_ldexpf(float(x), k)); }                                    \
+  head SOFTMETAL_INLINE int ilogb(T x) { return __builtin_ilogbf(float(x)); }                                               \
+  head SOFTMETAL_INLINE T frexp(T x, int &e) { return T(__builtin_frexpf(float(x), &e)); }                                  \
+  head SOFTMETAL_INLINE T modf(T x, T &whole) { whole = trunc(x); return isinf(x) ? copysign(T(0), x) : copysign(x - whole, x); } \
+  head SOFTMETAL_INLINE T sincos(T x, T &c) { c = cos(x); return sin(x); }
+SOFTMETAL_ONE(float, ) SOFTMETAL_ONE(half, ) SOFTMETAL_ONE(B, SOFTMETAL_IF_BFLOAT(B))
 #undef SOFTMETAL_ONE
 SOFTMETAL_INLINE bool signbit(float x) { return __builtin_bit_cast(uint, x) >> 31; }
 SOFTMETAL_INLINE bool signbit(half x) { return __builtin_bit_cast(ushort, x) >> 15; }
-SOFTMETAL_INLINE bool signbit(bfloat x) { return __builtin_bit_cast(ushort, x) >> 15; }
+template <class B, class = _if_bfloat<B>> SOFTMETAL_INLINE bool signbit(B x) { return __builtin_bit_cast(ushort, x) >> 15; }
 
 SOFTMETAL_VEC3(mix) SOFTMETAL_VEC3(smoothstep) SOFTMETAL_VEC2(step)
 template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> mix(vec<T, N> x, vec<T, N> y, make_scalar_t<vec<T, N>> a) { return mix(x, y, vec<T, N>(a)); }
@@ -208,6 +217,21 @@ SOFTMETAL_INLINE bool any(bool2 a) { return a.x || a.y; }
 SOFTMETAL_INLINE bool any(bool3 a) { return a.x || a.y || a.z; }
 SOFTMETAL_INLINE bool any(bool4 a) { return a.x || a.y || a.z || a.w; }
 
+// precise:: and fast:: are for float; anything else becomes one.
+#undef SOFTMETAL_MATH1
+#undef SOFTMETAL_MATH2
+#undef SOFTMETAL_MATH3
+#define SOFTMETAL_MATH1(name, expression)                                                                              \
+  SOFTMETAL_INLINE float name(float x) { return expression; }                                                          \
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x) { return metal::name(x); }
+#define SOFTMETAL_MATH2(name, expression)                                                                              \
+  SOFTMETAL_INLINE float name(float x, float y) { return expression; }                                                 \
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, vec<float, N> y) { return metal::name(x, y); } \
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, float y) { return metal::name(x, vec<float, N>(y)); } \
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(float x, vec<float, N> y) { return metal::name(vec<float, N>(x), y); }
+#define SOFTMETAL_MATH3(name, expression)                                                                              \
+  SOFTMETAL_INLINE float name(float x, float y, float z) { return expression; }                                        \
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, vec<float, N> y, vec<float, N> z) { return metal::name(x, y, z); }
 namespace precise { SOFTMETAL_MATH_TABLE }
 namespace fast { SOFTMETAL_MATH_TABLE }
 #define SOFTMETAL_BOTH(name) namespace precise { using metal::name; } namespace fast { using metal::name; }

@@ -37,6 +37,8 @@ template <class T, unsigned C, unsigned R> struct matrix {
     return a;
   }
   friend matrix operator*(T s, const matrix &a) { return a * s; }
+  template <class U, class = enable_if_t<is_arithmetic<U>::value && !is_same<U, T>::value>> friend matrix operator*(matrix, U) = delete("a matrix is multiplied by scalars of its element type");
+  template <class U, class = enable_if_t<is_arithmetic<U>::value && !is_same<U, T>::value>> friend matrix operator*(U, matrix) = delete("a matrix is multiplied by scalars of its element type");
   friend vec<T, R> operator*(const matrix &a, vec<T, C> v) {
     vec<T, R> r = a.columns[0] * vec<T, R>(v[0]);
     for (unsigned c = 1; c < C; c++) r += a.columns[c] * vec<T, R>(v[c]);

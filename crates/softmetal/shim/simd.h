@@ -2,7 +2,7 @@
 #pragma once
 
 namespace metal {
-namespace detail {
+namespace _impl {
 template <class T> struct Exchange {
   T in, out;
   uint a, b;
@@ -111,25 +111,36 @@ template <class T, bool IsUp> ulong fill_shift(void **slots, ulong active) {
   return undefined;
 }
 SOFTMETAL_INLINE uint width() { return softmetal::current_lane()->group->simd_width; }
-} // namespace detail
+} // namespace _impl
 
-#define SOFTMETAL_REDUCE(name, Op)                                                                                     \
+// What a simd or quad function may be given.
+#define SOFTMETAL_SIMD_TYPE(T) \
+  static_assert(__is_valid_simdgroup_type<T>::value, "simd and quad functions take integers of 8, 16 or 32 bits, half and float, and vectors of them")
+#define SOFTMETAL_ANY_TYPE(T) SOFTMETAL_SIMD_TYPE(T)
+#define SOFTMETAL_BIT_TYPE(T) \
+  SOFTMETAL_SIMD_TYPE(T);     \
+  static_assert(is_integral<make_scalar_t<T>>::value, "this simd function takes integers")
+#define SOFTMETAL_REDUCE(name, Op, CHECK)                                                                                     \
   template <class T> inline T simd_##name(T v, SOFTMETAL_SITE) {                                                       \
-    return detail::run<T>(v, &detail::reduce<detail::Op, T, 64>, 0, 0, SOFTMETAL_HERE);                                \
+    CHECK(T);                                                                                                          \
+    return _impl::run<T>(v, &_impl::reduce<_impl::Op, T, 64>, 0, 0, SOFTMETAL_HERE);                                \
   }                                                                                                                    \
   template <class T> inline T quad_##name(T v, SOFTMETAL_SITE) {                                                       \
-    return detail::run<T>(v, &detail::reduce<detail::Op, T, 4>, 0, 0, SOFTMETAL_HERE);                                 \
+    CHECK(T);                                                                                                          \
+    return _impl::run<T>(v, &_impl::reduce<_impl::Op, T, 4>, 0, 0, SOFTMETAL_HERE);                                 \
   }
-SOFTMETAL_REDUCE(sum, Sum) SOFTMETAL_REDUCE(product, Product) SOFTMETAL_REDUCE(min, Min) SOFTMETAL_REDUCE(max, Max)
-SOFTMETAL_REDUCE(and, And) SOFTMETAL_REDUCE(or, Or) SOFTMETAL_REDUCE(xor, Xor)
+SOFTMETAL_REDUCE(sum, Sum, SOFTMETAL_ANY_TYPE) SOFTMETAL_REDUCE(product, Product, SOFTMETAL_ANY_TYPE) SOFTMETAL_REDUCE(min, Min, SOFTMETAL_ANY_TYPE) SOFTMETAL_REDUCE(max, Max, SOFTMETAL_ANY_TYPE)
+SOFTMETAL_REDUCE(and, And, SOFTMETAL_BIT_TYPE) SOFTMETAL_REDUCE(or, Or, SOFTMETAL_BIT_TYPE) SOFTMETAL_REDUCE(xor, Xor, SOFTMETAL_BIT_TYPE)
 #undef SOFTMETAL_REDUCE
 
 #define SOFTMETAL_PREFIX(name, Op, inclusive)                                                                          \
   template <class T> inline T simd_prefix_##name(T v, SOFTMETAL_SITE) {                                                \
-    return detail::run<T>(v, &detail::prefix<detail::Op, T, 64, inclusive>, 0, 0, SOFTMETAL_HERE);                     \
+    SOFTMETAL_SIMD_TYPE(T);                                                                                            \
+    return _impl::run<T>(v, &_impl::prefix<_impl::Op, T, 64, inclusive>, 0, 0, SOFTMETAL_HERE);                     \
   }                                                                                                                    \
   template <class T> inline T quad_prefix_##name(T v, SOFTMETAL_SITE) {                                                \
-    return detail::run<T>(v, &detail::prefix<detail::Op, T, 4, inclusive>, 0, 0, SOFTMETAL_HERE);                      \
+    SOFTMETAL_SIMD_TYPE(T);                                                                                            \
+    return _impl::run<T>(v, &_impl::prefix<_impl::Op, T, 4, inclusive>, 0, 0, SOFTMETAL_HERE);                      \
   }
 SOFTMETAL_PREFIX(exclusive_sum, Sum, false) SOFTMETAL_PREFIX(inclusive_sum, Sum, true)
 SOFTMETAL_PREFIX(exclusive_product, Product, false) SOFTMETAL_PREFIX(inclusive_product, Product, true)
@@ -137,40 +148,45 @@ SOFTMETAL_PREFIX(exclusive_product, Product, false) SOFTMETAL_PREFIX(inclusive_p
 
 #define SOFTMETAL_SHUFFLE(name, Where)                                                                                 \
   template <class T> inline T simd_##name(T v, ushort k, SOFTMETAL_SITE) {                                             \
-    return detail::run<T>(v, &detail::shuffle<detail::Where, T, 0>, k, detail::width(), SOFTMETAL_HERE);               \
+    SOFTMETAL_SIMD_TYPE(T);                                                                                            \
+    return _impl::run<T>(v, &_impl::shuffle<_impl::Where, T, 0>, k, _impl::width(), SOFTMETAL_HERE);               \
   }                                                                                                                    \
   template <class T> inline T quad_##name(T v, ushort k, SOFTMETAL_SITE) {                                             \
-    return detail::run<T>(v, &detail::shuffle<detail::Where, T, 4>, k, 4, SOFTMETAL_HERE);                             \
+    SOFTMETAL_SIMD_TYPE(T);                                                                                            \
+    return _impl::run<T>(v, &_impl::shuffle<_impl::Where, T, 4>, k, 4, SOFTMETAL_HERE);                             \
   }
 SOFTMETAL_SHUFFLE(shuffle, Direct) SOFTMETAL_SHUFFLE(broadcast, Direct) SOFTMETAL_SHUFFLE(shuffle_up, Up) SOFTMETAL_SHUFFLE(shuffle_down, Down)
 SOFTMETAL_SHUFFLE(shuffle_xor, XorLane) SOFTMETAL_SHUFFLE(shuffle_rotate_up, RotateUp) SOFTMETAL_SHUFFLE(shuffle_rotate_down, RotateDown)
 #undef SOFTMETAL_SHUFFLE
 
 template <class T> inline T simd_broadcast_first(T v, SOFTMETAL_SITE) {
+  SOFTMETAL_SIMD_TYPE(T);
   softmetal::Compute first = [](void **slots, ulong active) -> ulong {
-    T value = detail::at<T>(slots, __builtin_ctzl(active)).in;
-    detail::each(active, [&](int l) { detail::at<T>(slots, l).out = value; });
+    T value = _impl::at<T>(slots, __builtin_ctzl(active)).in;
+    _impl::each(active, [&](int l) { _impl::at<T>(slots, l).out = value; });
     return 0;
   };
-  return detail::run<T>(v, first, 0, 0, SOFTMETAL_HERE);
+  return _impl::run<T>(v, first, 0, 0, SOFTMETAL_HERE);
 }
 template <class T> inline T quad_broadcast_first(T v, SOFTMETAL_SITE) {
+  SOFTMETAL_SIMD_TYPE(T);
   softmetal::Compute first = [](void **slots, ulong active) -> ulong {
-    detail::each(active, [&](int l) {
+    _impl::each(active, [&](int l) {
       ulong quad = active >> (l & ~3) & 15;
-      detail::at<T>(slots, l).out = detail::at<T>(slots, (l & ~3) + __builtin_ctzl(quad)).in;
+      _impl::at<T>(slots, l).out = _impl::at<T>(slots, (l & ~3) + __builtin_ctzl(quad)).in;
     });
     return 0;
   };
-  return detail::run<T>(v, first, 0, 0, SOFTMETAL_HERE);
+  return _impl::run<T>(v, first, 0, 0, SOFTMETAL_HERE);
 }
 
 #define SOFTMETAL_FILL(name, is_up)                                                                                    \
   template <class T> inline T simd_##name(T data, T filling, ushort delta, ushort modulo, SOFTMETAL_SITE) {            \
-    return detail::run(detail::Fill<T>{data, filling}, &detail::fill_shift<T, is_up>, delta, modulo, SOFTMETAL_HERE).data; \
+    SOFTMETAL_SIMD_TYPE(T);                                                                                            \
+    return _impl::run(_impl::Fill<T>{data, filling}, &_impl::fill_shift<T, is_up>, delta, modulo, SOFTMETAL_HERE).data; \
   }                                                                                                                    \
   template <class T> inline T simd_##name(T data, T filling, ushort delta, SOFTMETAL_SITE) {                           \
-    return simd_##name(data, filling, delta, ushort(detail::width()), SOFTMETAL_HERE);                                 \
+    return simd_##name(data, filling, delta, ushort(_impl::width()), SOFTMETAL_HERE);                                 \
   }                                                                                                                    \
   template <class T> inline T quad_##name(T data, T filling, ushort delta, ushort modulo, SOFTMETAL_SITE) {            \
     return simd_##name(data, filling, delta, modulo, SOFTMETAL_HERE);                                                  \
@@ -188,7 +204,7 @@ struct simd_vote {
   simd_vote() = default;
   explicit constexpr simd_vote(vote_t v) : bits(v) {}
   explicit constexpr operator vote_t() const { return bits; }
-  bool all() const { return bits == (detail::width() == 64 ? ~0ul : (1ul << detail::width()) - 1); }
+  bool all() const { return bits == (_impl::width() == 64 ? ~0ul : (1ul << _impl::width()) - 1); }
   bool any() const { return bits != 0; }
 };
 struct quad_vote {
@@ -199,25 +215,25 @@ struct quad_vote {
   bool all() const { return bits == 15; }
   bool any() const { return bits != 0; }
 };
-inline simd_vote simd_ballot(bool v, SOFTMETAL_SITE) { return simd_vote(detail::run<ulong>(v, &detail::ballot<ulong>, 0, 0, SOFTMETAL_HERE)); }
-inline simd_vote simd_active_threads_mask(SOFTMETAL_SITE) { return simd_vote(detail::run<ulong>(1, &detail::active_mask, 0, 0, SOFTMETAL_HERE)); }
-inline bool simd_all(bool v, SOFTMETAL_SITE) { return detail::run<uint>(v, &detail::reduce<detail::And, uint, 64>, 0, 0, SOFTMETAL_HERE); }
-inline bool simd_any(bool v, SOFTMETAL_SITE) { return detail::run<uint>(v, &detail::reduce<detail::Or, uint, 64>, 0, 0, SOFTMETAL_HERE); }
+inline simd_vote simd_ballot(bool v, SOFTMETAL_SITE) { return simd_vote(_impl::run<ulong>(v, &_impl::ballot<ulong>, 0, 0, SOFTMETAL_HERE)); }
+inline simd_vote simd_active_threads_mask(SOFTMETAL_SITE) { return simd_vote(_impl::run<ulong>(1, &_impl::active_mask, 0, 0, SOFTMETAL_HERE)); }
+inline bool simd_all(bool v, SOFTMETAL_SITE) { return _impl::run<uint>(v, &_impl::reduce<_impl::And, uint, 64>, 0, 0, SOFTMETAL_HERE); }
+inline bool simd_any(bool v, SOFTMETAL_SITE) { return _impl::run<uint>(v, &_impl::reduce<_impl::Or, uint, 64>, 0, 0, SOFTMETAL_HERE); }
 inline bool simd_is_helper_thread() { return false; }
 inline bool simd_is_first(SOFTMETAL_SITE) {
   ulong mask = ulong(simd_active_threads_mask(SOFTMETAL_HERE));
   return uint(__builtin_ctzl(mask)) == softmetal::current_lane()->lane;
 }
 inline quad_vote quad_ballot(bool v, SOFTMETAL_SITE) {
-  ulong all = detail::run<ulong>(v, &detail::ballot<ulong>, 0, 0, SOFTMETAL_HERE);
+  ulong all = _impl::run<ulong>(v, &_impl::ballot<ulong>, 0, 0, SOFTMETAL_HERE);
   return quad_vote(uint(all >> (softmetal::current_lane()->lane & ~3u)) & 15);
 }
 inline quad_vote quad_active_threads_mask(SOFTMETAL_SITE) {
-  ulong all = detail::run<ulong>(1, &detail::active_mask, 0, 0, SOFTMETAL_HERE);
+  ulong all = _impl::run<ulong>(1, &_impl::active_mask, 0, 0, SOFTMETAL_HERE);
   return quad_vote(uint(all >> (softmetal::current_lane()->lane & ~3u)) & 15);
 }
-inline bool quad_all(bool v, SOFTMETAL_SITE) { return detail::run<uint>(v, &detail::reduce<detail::And, uint, 4>, 0, 0, SOFTMETAL_HERE); }
-inline bool quad_any(bool v, SOFTMETAL_SITE) { return detail::run<uint>(v, &detail::reduce<detail::Or, uint, 4>, 0, 0, SOFTMETAL_HERE); }
+inline bool quad_all(bool v, SOFTMETAL_SITE) { return _impl::run<uint>(v, &_impl::reduce<_impl::And, uint, 4>, 0, 0, SOFTMETAL_HERE); }
+inline bool quad_any(bool v, SOFTMETAL_SITE) { return _impl::run<uint>(v, &_impl::reduce<_impl::Or, uint, 4>, 0, 0, SOFTMETAL_HERE); }
 inline bool quad_is_first(SOFTMETAL_SITE) {
   uint mask = uint(quad_active_threads_mask(SOFTMETAL_HERE));
   return uint(__builtin_ctz(mask)) == (softmetal::current_lane()->lane & 3u);

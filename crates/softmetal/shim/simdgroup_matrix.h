@@ -3,7 +3,7 @@
 #pragma once
 
 namespace metal {
-namespace detail {
+namespace _impl {
 typedef float float8 __attribute__((ext_vector_type(8)));
 typedef half half8 __attribute__((ext_vector_type(8)));
 
@@ -52,10 +52,11 @@ SOFTMETAL_INLINE void meet(const char *file, unsigned site) {
     softmetal_runtime->collective(softmetal::current_lane(), nullptr, nullptr, file, site, softmetal::all_lanes);
 #endif
 }
-} // namespace detail
+} // namespace _impl
 
 template <class T, int Cols, int Rows> struct simdgroup_matrix {
   static_assert(Cols == 8 && Rows == 8, "Metal has simdgroup matrices of 8x8 only");
+  static_assert(is_floating_point<T>::value, "Metal has simdgroup matrices of half, bfloat and float only");
   typedef vec<T, 2> storage_type;
   mutable T full[64];
   mutable storage_type own;
@@ -77,8 +78,8 @@ template <class T, int Cols, int Rows> struct simdgroup_matrix {
     if (spread) return;
     softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
       const simdgroup_matrix *leader = static_cast<const simdgroup_matrix *>(slots[63 - __builtin_clzl(active)]);
-      detail::each(active, [&](int l) {
-        const T *p = leader->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
+      _impl::each(active, [&](int l) {
+        const T *p = leader->full + _impl::matrix_row(l) * 8 + _impl::matrix_column(l);
         static_cast<simdgroup_matrix *>(slots[l])->own = storage_type(p[0], p[1]);
       });
       return 0;
@@ -90,8 +91,8 @@ template <class T, int Cols, int Rows> struct simdgroup_matrix {
     if (!spread) return;
     softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
       simdgroup_matrix *leader = static_cast<simdgroup_matrix *>(slots[63 - __builtin_clzl(active)]);
-      detail::each(active, [&](int l) {
-        T *p = leader->full + detail::matrix_row(l) * 8 + detail::matrix_column(l);
+      _impl::each(active, [&](int l) {
+        T *p = leader->full + _impl::matrix_row(l) * 8 + _impl::matrix_column(l);
         storage_type own = static_cast<const simdgroup_matrix *>(slots[l])->own;
         p[0] = own.x;
         p[1] = own.y;
@@ -115,23 +116,25 @@ template <class T, int C, int R = C> inline simdgroup_matrix<T, C, R> make_diago
 
 template <class T, int C, int R, class U>
 inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
-  detail::meet(SOFTMETAL_HERE);
+  static_assert(is_same<T, __remove_cv(U)>::value, "a simdgroup matrix is loaded from elements of its own type");
+  _impl::meet(SOFTMETAL_HERE);
   d.spread = false;
-  if (!detail::leads()) return;
+  if (!_impl::leads()) return;
   const U *p = src + origin.y * stride + origin.x;
   for (ulong r = 0; r < 8; r++)
     for (ulong c = 0; c < 8; c++) d.full[r * 8 + c] = softmetal::cast<T>(transposed ? p[c * stride + r] : p[r * stride + c]);
 }
 template <class T, int C, int R, class U>
 inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
+  static_assert(is_same<T, __remove_cv(U)>::value, "a simdgroup matrix is stored to elements of its own type");
   s.gather(SOFTMETAL_HERE);
-  detail::meet(SOFTMETAL_HERE);
-  if (detail::leads()) {
+  _impl::meet(SOFTMETAL_HERE);
+  if (_impl::leads()) {
     U *p = dst + origin.y * stride + origin.x;
     for (ulong r = 0; r < 8; r++)
       for (ulong c = 0; c < 8; c++) (transposed ? p[c * stride + r] : p[r * stride + c]) = softmetal::cast<U>(s.full[r * 8 + c]);
   }
-  detail::together(0, SOFTMETAL_HERE);
+  _impl::together(0, SOFTMETAL_HERE);
   softmetal::current_lane()->in_step = 0;
 }
 // The argument is a short vector where the caller has no need for 64 bits.
@@ -144,7 +147,7 @@ inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong st
   simdgroup_store(s, dst, stride, ulong2(origin), transposed, SOFTMETAL_HERE);
 }
 
-namespace detail {
+namespace _impl {
 #ifdef SOFTMETAL_CHECK
 #define SOFTMETAL_PRODUCT inline __attribute__((noinline))
 #else
@@ -161,7 +164,7 @@ SOFTMETAL_PRODUCT void product(D *d, const A *a, const B *b, const C *c) {
   }
   for (int r = 0; r < 8; r++) put8(d + r * 8, result[r]);
 }
-} // namespace detail
+} // namespace _impl
 
 template <class D, class A, class B, class C>
 inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b,
@@ -169,17 +172,17 @@ inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, const si
   a.gather(SOFTMETAL_HERE);
   b.gather(SOFTMETAL_HERE);
   c.gather(SOFTMETAL_HERE);
-  detail::together(detail::counts_matrix_product, SOFTMETAL_HERE);
+  _impl::together(_impl::counts_matrix_product, SOFTMETAL_HERE);
   d.spread = false;
-  if (detail::leads()) detail::product<true>(d.full, a.full, b.full, c.full);
+  if (_impl::leads()) _impl::product<true>(d.full, a.full, b.full, c.full);
 }
 template <class D, class A, class B>
 inline void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b, SOFTMETAL_SITE) {
   a.gather(SOFTMETAL_HERE);
   b.gather(SOFTMETAL_HERE);
-  detail::together(detail::counts_matrix_product, SOFTMETAL_HERE);
+  _impl::together(_impl::counts_matrix_product, SOFTMETAL_HERE);
   d.spread = false;
-  if (detail::leads()) detail::product<false>(d.full, a.full, b.full, (const D *)nullptr);
+  if (_impl::leads()) _impl::product<false>(d.full, a.full, b.full, (const D *)nullptr);
 }
 template <class T> inline simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8> &a, const simdgroup_matrix<T, 8, 8> &b) {
   simdgroup_matrix<T, 8, 8> d;

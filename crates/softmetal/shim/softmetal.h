@@ -16,6 +16,7 @@ extern "C" void softmetal_note_atomic(void *p, unsigned long size, unsigned kind
 #ifndef SOFTMETAL_NO_SIMDGROUP_MATRIX
 #include "simdgroup_matrix.h"
 #endif
+#include "internals.h"
 #include "atomic.h"
 #include "pack.h"
 #include "log.h"

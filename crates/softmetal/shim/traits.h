@@ -20,7 +20,6 @@ template <bool B, class T = void> using enable_if_t = typename enable_if<B, T>::
 template <bool B, class T, class F> struct conditional { typedef T type; };
 template <class T, class F> struct conditional<false, T, F> { typedef F type; };
 template <bool B, class T, class F> using conditional_t = typename conditional<B, T, F>::type;
-template <class...> using void_t = void;
 
 #define SOFTMETAL_PREDICATE(name, expression)                          \
   template <class T> struct name : bool_constant<(expression)> {};     \
@@ -43,6 +42,8 @@ SOFTMETAL_TRANSFORM(make_unsigned, __make_unsigned)
 SOFTMETAL_TRANSFORM(underlying_type, __underlying_type)
 template <class T> struct remove_address_space { typedef T type; };
 template <class T> using remove_address_space_t = T;
+template <class T> using remove_addrspace = remove_address_space<T>;
+template <class T> using remove_addrspace_t = T;
 template <class T> struct add_const { typedef const T type; };
 template <class T> using add_const_t = const T;
 
@@ -71,7 +72,6 @@ SOFTMETAL_PREDICATE(is_class, __is_class(T))
 SOFTMETAL_PREDICATE(is_union, __is_union(T))
 SOFTMETAL_PREDICATE(is_void, __is_void(T))
 SOFTMETAL_PREDICATE(is_trivially_copyable, __is_trivially_copyable(T))
-SOFTMETAL_PREDICATE(is_empty, __is_empty(T))
 #undef SOFTMETAL_PREDICATE
 #undef SOFTMETAL_TRANSFORM
 
@@ -86,12 +86,13 @@ template <class A> struct negation : bool_constant<!bool(A::value)> {};
 
 template <class T> T &&declval() noexcept;
 template <class T> constexpr __remove_reference_t(T) && move(T &&v) { return static_cast<__remove_reference_t(T) &&>(v); }
-template <class T> constexpr T &&forward(__remove_reference_t(T) & v) { return static_cast<T &&>(v); }
 template <class T> inline void swap(T &a, T &b) {
   T t = a;
   a = b;
   b = t;
 }
+// A value that is the same in all threads of a group; here a value.
+template <class T> using uniform = T;
 template <class T> constexpr T make_uniform(T v) { return v; }
 template <class A, class B> struct pair {
   A first;
@@ -116,6 +117,19 @@ template <class T, size_t N> struct array {
 };
 
 } // namespace metal
+
+namespace std {
+template <class T> class initializer_list {
+  const T *first;
+  size_t count;
+public:
+  constexpr initializer_list() : first(nullptr), count(0) {}
+  constexpr const T *begin() const { return first; }
+  constexpr const T *end() const { return first + count; }
+  constexpr size_t size() const { return count; }
+};
+} // namespace std
+namespace metal { using std::initializer_list; }
 
 template <class To, class From> constexpr To as_type(From v) {
   static_assert(sizeof(To) == sizeof(From), "as_type needs two types of one size");

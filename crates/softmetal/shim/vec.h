@@ -119,6 +119,15 @@ template <class T> struct packed_vec<T, 2> {
   friend vec<T, N> operator-(packed_vec a, packed_vec b) { return vec<T, N>(a) - vec<T, N>(b); } \
   friend vec<T, N> operator*(packed_vec a, packed_vec b) { return vec<T, N>(a) * vec<T, N>(b); } \
   friend vec<T, N> operator/(packed_vec a, packed_vec b) { return vec<T, N>(a) / vec<T, N>(b); } \
+  friend vec<T, N> operator%(packed_vec a, packed_vec b) { return vec<T, N>(a) % vec<T, N>(b); } \
+  friend vec<T, N> operator&(packed_vec a, packed_vec b) { return vec<T, N>(a) & vec<T, N>(b); } \
+  friend vec<T, N> operator|(packed_vec a, packed_vec b) { return vec<T, N>(a) | vec<T, N>(b); } \
+  friend vec<T, N> operator^(packed_vec a, packed_vec b) { return vec<T, N>(a) ^ vec<T, N>(b); } \
+  friend vec<T, N> operator<<(packed_vec a, packed_vec b) { return vec<T, N>(a) << vec<T, N>(b); } \
+  friend vec<T, N> operator>>(packed_vec a, packed_vec b) { return vec<T, N>(a) >> vec<T, N>(b); } \
+  friend vec<T, N> operator-(packed_vec a) { return -vec<T, N>(a); }                  \
+  friend vec<T, N> operator~(packed_vec a) { return ~vec<T, N>(a); }                  \
+  template <class U, class = enable_if_t<!__is_same(U, T)>> constexpr explicit packed_vec(const packed_vec<U, N> &p) : packed_vec(vec<T, N>(vec<U, N>(p))) {} \
   friend vec<bool, N> operator==(packed_vec a, packed_vec b) { return vec<T, N>(a) == vec<T, N>(b); }
   SOFTMETAL_PACKED_COMMON(2)
 #include "swizzle2.inc"
@@ -196,6 +205,20 @@ using ::int8_t; using ::uint8_t; using ::int16_t; using ::uint16_t; using ::int3
 template <class T> struct is_vector : false_type {};
 template <class T, unsigned N> struct is_vector<vec<T, N>> : true_type {};
 template <class T> constexpr bool is_vector_v = is_vector<T>::value;
+// A vector is what its elements are.
+template <class T, unsigned N> struct is_integral<vec<T, N>> : is_integral<T> {};
+template <class T, unsigned N> struct is_floating_point<vec<T, N>> : is_floating_point<T> {};
+template <class T, unsigned N> struct is_signed<vec<T, N>> : is_signed<T> {};
+template <class T, unsigned N> struct is_unsigned<vec<T, N>> : is_unsigned<T> {};
+template <class T, unsigned N> struct _numeric_limits_impl<vec<T, N>> : _numeric_limits_impl<T> {
+#define SOFTMETAL_LIMIT(name) static constexpr vec<T, N> name() { return vec<T, N>(_numeric_limits_impl<T>::name()); }
+  SOFTMETAL_LIMIT(min) SOFTMETAL_LIMIT(max) SOFTMETAL_LIMIT(lowest) SOFTMETAL_LIMIT(epsilon) SOFTMETAL_LIMIT(infinity) SOFTMETAL_LIMIT(quiet_NaN)
+  SOFTMETAL_LIMIT(denorm_min)
+#undef SOFTMETAL_LIMIT
+};
+template <class T, class U> using _if_shifts = enable_if_t<__is_integral(T) && __is_integral(U) && !__is_same(T, U)>;
+template <class T, class U, unsigned N, class = _if_shifts<T, U>> constexpr vec<T, N> operator<<(vec<T, N> a, vec<U, N> b) { return a << vec<T, N>(b); }
+template <class T, class U, unsigned N, class = _if_shifts<T, U>> constexpr vec<T, N> operator>>(vec<T, N> a, vec<U, N> b) { return a >> vec<T, N>(b); }
 template <class T> struct make_scalar { typedef T type; };
 template <class T, unsigned N> struct make_scalar<vec<T, N>> { typedef T type; };
 template <class T> using make_scalar_t = typename make_scalar<T>::type;

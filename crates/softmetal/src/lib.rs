@@ -34,6 +34,7 @@ mod compile;
 mod device;
 mod error;
 mod exec;
+mod judge;
 mod lint;
 pub mod profile;
 mod source;

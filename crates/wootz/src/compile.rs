@@ -273,7 +273,11 @@ impl Call {
             let dtype = *dtypes.next().expect("a plan has a dtype for each output");
             results.push(Tensor::new(Node::leaf(leaf, dtype), &self.device));
         };
-        if wait { program.run(bound, constants, take)? } else { program.start(bound, constants, take)? }
+        if wait {
+            program.run(bound, constants, take)?
+        } else {
+            program.start(bound, constants, take)?
+        }
         Ok(results)
     }
 }

@@ -18,7 +18,7 @@ impl Tensor {
         device: &Device,
     ) -> Result<Tensor> {
         let shape = shape.into();
-        build::check_shape("full", &shape, dtype)?;
+        shape.check("full")?;
         Ok(Tensor::new(build::full(&shape, value.into(), dtype)?, device))
     }
 

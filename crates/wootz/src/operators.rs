@@ -164,6 +164,28 @@ operator! {
     Shl shl => shift_left, Shr shr => shift_right,
 }
 
+/// A number in front of a tensor: `2.0 * &x`. One float and one integer type, so that literals need no suffix.
+macro_rules! number_in_front {
+    ($($t:ty),*) => {$(
+        number_in_front!(@one $t: Add add => add, Sub sub => sub, Mul mul => mul, Div div => div, Rem rem => remainder);
+    )*};
+    (@one $t:ty: $($trait:ident $method:ident => $op:ident),*) => {$(
+        impl std::ops::$trait<&Tensor> for $t {
+            type Output = Result<Tensor>;
+            fn $method(self, tensor: &Tensor) -> Result<Tensor> {
+                Tensor::$op(&self.to_tensor(stringify!($op), tensor)?, tensor)
+            }
+        }
+        impl std::ops::$trait<Tensor> for $t {
+            type Output = Result<Tensor>;
+            fn $method(self, tensor: Tensor) -> Result<Tensor> {
+                std::ops::$trait::$method(self, &tensor)
+            }
+        }
+    )*};
+}
+number_in_front!(i64, f64);
+
 impl std::ops::Neg for &Tensor {
     type Output = Result<Tensor>;
     fn neg(self) -> Result<Tensor> {

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use wootz_backend::{Buffer, Executable, Fence, Run};
-use wootz_ir::flat::{Found, FlatMap};
+use wootz_ir::flat::{FlatMap, Found};
 use wootz_ir::graph::{Graph, Leaf, NodeRef, Payload};
 use wootz_ir::{Error, Number, Result};
 use wootz_plan::{Place, Plan};
@@ -36,10 +36,7 @@ pub(crate) struct Residence {
 
 impl Residence {
     /// Where leaves are. Only a device that chooses asks, so for others the list stays empty.
-    pub fn list<'a>(
-        asked: &Device,
-        leaves: impl IntoIterator<Item = &'a Payload>,
-    ) -> Result<Vec<Residence>> {
+    pub fn list<'a>(asked: &Device, leaves: impl IntoIterator<Item = &'a Payload>) -> Result<Vec<Residence>> {
         if asked.candidates().is_none() {
             return Ok(Vec::new());
         }
@@ -333,7 +330,7 @@ impl Programs {
 
 /// Bytes touched plus operations of products.
 fn work_of(plan: &Plan) -> f64 {
-    plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + dispatch::flops(step)).sum()
+    plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + step.flops()).sum()
 }
 
 /// Refuses graphs with a dtype that the device lacks.

@@ -65,9 +65,15 @@ impl Tensor {
         &self.device
     }
 
-    /// Whether the value is there already.
+    /// Whether the value is there already, or on its way.
     pub fn is_evaluated(&self) -> bool {
         self.node.has_value()
+    }
+
+    /// Whether the value is there already, so that reading it waits for nothing.
+    pub fn is_ready(&self) -> bool {
+        let ready = |leaf: &Leaf| value_of(leaf).is_ok_and(|value| value.pending().is_none());
+        self.node.with_value(ready).unwrap_or(false)
     }
 
     /// A vector from a slice, on the default device.
@@ -104,11 +110,7 @@ impl Tensor {
     /// as `layout` says, which must stay inside the memory.
     pub fn from_host(memory: HostMemory, dtype: DType, layout: Layout, device: &Device) -> Result<Tensor> {
         let bytes = memory.bytes();
-        let end = layout.reach().map_or(0, |(_, high)| high + 1).checked_mul(dtype.size());
-        if end.is_none_or(|end| end > bytes.len()) {
-            let detail = format!("{dtype}{layout} reaches beyond {} bytes of memory", bytes.len());
-            return Err(Error::argument("from_host", detail));
-        }
+        layout.check_within("from_host", bytes.len() / dtype.size())?;
         let misaligned = !(bytes.as_ptr() as usize).is_multiple_of(dtype.size());
         check_bools("from_host", bytes, dtype)?;
         let home = device.home();
@@ -132,9 +134,14 @@ impl Tensor {
     }
 
     /// This tensor with the promise that nothing else needs its present value: `write_at` may then update its buffer in
-    /// place. The tensor is evaluated now, or on its way.
+    /// place. The tensor is evaluated now, or on its way; memory that is not ours to write (see [`Tensor::from_host`]), or that
+    /// the host reads in place, is copied.
     pub fn donate(&self) -> Result<Tensor> {
         let (value, layout) = self.value()?;
+        let (value, layout) = match value.bind().is_writable() {
+            true => (value, layout),
+            false => self.copied()?.value()?,
+        };
         let leaf = Leaf { layout, donated: true, payload: Arc::new(value) };
         Ok(Tensor::new(Node::leaf(leaf, self.dtype()), &self.device))
     }
@@ -281,7 +288,7 @@ impl Tensor {
 }
 
 fn check_bytes(op: &'static str, bytes: usize, dtype: DType, shape: &Shape) -> Result<()> {
-    build::check_shape(op, shape, dtype)?;
+    shape.check(op)?;
     let expected = shape.count() * dtype.size();
     if bytes != expected {
         let detail = format!("{bytes} bytes were given for {dtype}{shape}, which takes {expected}");

@@ -247,3 +247,15 @@ fn a_profile_says_which_kernels_took_the_time() -> Result<()> {
     assert!(kernels.is_sorted_by(|a, b| a.seconds >= b.seconds));
     Ok(())
 }
+
+#[test]
+fn numbers_stand_on_either_side() -> Result<()> {
+    let x = Tensor::from_slice(&[1.0f32, 2.0, 4.0])?;
+    assert_eq!((2.0 * &x)?.to_vec::<f32>()?, [2.0, 4.0, 8.0]);
+    assert_eq!((8.0 / &x)?.to_vec::<f32>()?, [8.0, 4.0, 2.0]);
+    assert_eq!((1 - x.clone())?.to_vec::<f32>()?, [0.0, -1.0, -3.0]);
+    assert_eq!((2.0 * &x)?.dtype(), x.dtype());
+    let text = (2.5 * &Tensor::from_slice(&[1i32])?).unwrap_err().to_string();
+    assert!(text.contains("mul"), "{text}");
+    Ok(())
+}

@@ -68,7 +68,7 @@ macro_rules! read_half {
     ($half:ty, $convert:path) => {{
         unsafe fn run(src: *const u8, stride: isize, dst: *mut u8, n: usize) {
             if stride == 1 {
-                // SAFETY: as above.
+                // SAFETY: the caller has `n` elements side by side at either end, in memory of its own each.
                 let (src, dst) = unsafe {
                     (
                         std::slice::from_raw_parts(src.cast::<$half>(), n),
@@ -77,7 +77,7 @@ macro_rules! read_half {
                 };
                 $convert(src, dst);
             } else {
-                // SAFETY: as above.
+                // SAFETY: the caller's promises are those of the element-wise reader.
                 unsafe { (read!($half => f32, |x| x.to_f32()))(src, stride, dst, n) }
             }
         }
@@ -89,7 +89,7 @@ macro_rules! write_half {
     ($half:ty, $convert:path) => {{
         unsafe fn run(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
             if stride == 1 {
-                // SAFETY: as above.
+                // SAFETY: the caller has `n` elements side by side at either end, in memory of its own each.
                 let (src, dst) = unsafe {
                     (
                         std::slice::from_raw_parts(src.cast::<f32>(), n),
@@ -98,7 +98,7 @@ macro_rules! write_half {
                 };
                 $convert(src, dst);
             } else {
-                // SAFETY: as above.
+                // SAFETY: the caller's promises are those of the element-wise writer.
                 unsafe { (write!(f32 => $half, |x| <$half>::from_f32(x)))(src, dst, stride, n) }
             }
         }

@@ -132,7 +132,7 @@ fn splits_inner(shape: &Shape, workers: usize) -> bool {
     shape.count() < 64 * workers
 }
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace, op: ReduceOp, inner: usize) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, op: ReduceOp, inner: usize) {
     let outer = task.step.shape.count();
     if outer == 0 {
         return;
@@ -168,9 +168,9 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(workspace: &mut Workspace) -> Blocks {
+    fn new(workspace: &Workspace) -> Blocks {
         let level = workspace.reserve(COLUMNS * 8);
-        let mut block = || workspace.reserve(BLOCK * 8);
+        let block = || workspace.reserve(BLOCK * 8);
         Blocks { acc: block(), level, spare: block(), values: block() }
     }
 }
@@ -205,7 +205,7 @@ impl Job<'_> {
     }
 
     /// Each worker takes some outer points and walks the row of each.
-    unsafe fn rows(&self, workspace: &mut Workspace) {
+    unsafe fn rows(&self, workspace: &Workspace) {
         let Job { task, combine, inner, .. } = *self;
         let own = task.worker.split(self.outer, 1024usize.div_ceil(inner.max(1)));
         if own.is_empty() {
@@ -272,7 +272,7 @@ impl Job<'_> {
     }
 
     /// Each worker takes some outer points, which lie side by side, and walks down all rows of them.
-    unsafe fn columns(&self, workspace: &mut Workspace) {
+    unsafe fn columns(&self, workspace: &Workspace) {
         let task = self.task;
         let own = task.worker.split(self.outer, 64);
         if own.is_empty() {
@@ -292,7 +292,7 @@ impl Job<'_> {
     }
 
     /// Each worker combines its share of the inner points of every result; the first finishes.
-    unsafe fn share_inner(&self, workspace: &mut Workspace) {
+    unsafe fn share_inner(&self, workspace: &Workspace) {
         let Job { task, combine, outer, inner, .. } = *self;
         let own = task.worker.split(inner, 1024);
         let blocks = Blocks::new(workspace);

@@ -90,6 +90,9 @@ impl<T: Real> Gemm<T> {
         if m == 0 || n == 0 {
             return;
         }
+        assert!(c.holds(m, n), "the result has no room for {m}×{n} elements");
+        assert!(a.holds(m, k), "the left operand has fewer than {m}×{k} elements");
+        assert!(b.holds(n, k), "the right operand has fewer than {k}×{n} elements");
         if k == 0 {
             return store_zeros(worker, m, n, c);
         }

@@ -163,7 +163,7 @@ pub unsafe fn dispatch_at<K: Kernel>(level: Level, kernel: K) -> K::Out {
         // SAFETY: the caller promises that the processor has the features.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { run_avx2(kernel) },
-        // SAFETY: as above.
+        // SAFETY: the caller promises that the processor has AVX-512 and what comes with it.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => unsafe { run_avx512(kernel) },
         // NEON is part of the baseline of the targets that have it.
@@ -215,7 +215,7 @@ macro_rules! isa_fn {
                 // SAFETY: `level` reports only what the processor has.
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Level::Avx2 => unsafe { avx2($($arg),*) },
-                // SAFETY: as above.
+                // SAFETY: `level` reports AVX-512 only where the processor has all of these features.
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Level::Avx512 => unsafe { avx512($($arg),*) },
                 $crate::isa::Level::Neon => body::<$crate::isa::Neon>($($arg),*),

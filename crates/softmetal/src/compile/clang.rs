@@ -51,7 +51,8 @@ impl Compiler {
         let (clang, version) = find_clang(&cache)?;
         let swizzles: Vec<(String, String)> =
             (2..=4).map(|n| (format!("swizzle{n}.inc"), shim::swizzles(n))).collect();
-        let all = shim::HEADERS.iter().map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
+        let headers = shim::HEADERS.iter().chain(shim::JUDGE);
+        let all = headers.map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
         let identity = key(all.chain([
             shim::MACROS.as_bytes(),
             version.as_bytes(),
@@ -60,6 +61,7 @@ impl Compiler {
         let folder = cache.path(&format!("shim-{identity}"));
         for (name, text) in shim::HEADERS
             .iter()
+            .chain(shim::JUDGE)
             .map(|h| (h.0, h.1))
             .chain(swizzles.iter().map(|s| (s.0.as_str(), s.1.as_str())))
         {
@@ -70,6 +72,11 @@ impl Compiler {
             cache.put(&folder.join("stubs").join(name), b"#include <softmetal_macros.h>\n")?;
         }
         Ok(Compiler { clang, cache, folder, identity })
+    }
+
+    /// What the shim, the compiler and the machine are, as a key.
+    pub(super) fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// The source with all macros expanded and line markers kept; from the cache when no included file has changed.
@@ -112,12 +119,20 @@ impl Compiler {
             "-fno-caret-diagnostics",
             "-fno-color-diagnostics",
             "-D__METAL__=1",
-            "-D__METAL_MACOS__=1",
-            "-D__cplusplus=201703L",
+            "-D__clang__=1",
+            "-D__HAVE_SIMDGROUP_MATRIX__=1",
+            "-D__HAVE_SIMDGROUP_REDUCTION__=1",
+            "-D__HAVE_ATOMIC_FLOAT__=1",
+            "-D__HAVE_ATOMIC_ULONG_VOID__=1",
+            "-D__HAVE_NATIVE_HALF__=1",
             "-U__ARM_NEON",
         ];
         let mut a: Vec<String> = fixed.iter().map(ToString::to_string).collect();
         a.push(format!("-D__METAL_VERSION__={}", p.version));
+        a.push(format!("-D__cplusplus={}L", if p.version < 400 { 201_402 } else { 201_703 }));
+        if p.version < 300 {
+            a.push("-D__METAL_MACOS__=1".into());
+        }
         if p.version >= 310 {
             a.push("-D__HAVE_BFLOAT__=1".into());
         }
@@ -187,26 +202,31 @@ impl Compiler {
         if out.ok { Ok(()) } else { Err(Error::Tool { step: "compiling counted code", message: out.stderr }) }
     }
 
-    /// Checks that C++ text is valid without making code.
-    pub fn check(&self, text: &str, mode: Mode, main: (&str, &str)) -> Result<()> {
+    /// Checks that C++ text is valid without making code; clang's messages where it is not.
+    pub fn check(&self, text: &str, mode: Mode) -> Result<Option<String>> {
         let pch = self.precompiled(mode)?;
         let mut c = Command::new(&self.clang);
-        c.args(flags(mode)).arg("-fsyntax-only").arg("-include-pch").arg(&pch).args(["-x", "c++", "-"]);
+        c.args(flags(mode))
+            .args(["-fsyntax-only", "-ferror-limit=0", "-include-pch"])
+            .arg(&pch)
+            .args(["-x", "c++", "-"]);
         let out = run(c, Some(text))?;
-        if out.ok { Ok(()) } else { Err(self.compile_error(&out.stderr, text, main)) }
+        Ok((!out.ok).then_some(out.stderr))
     }
 
     fn precompiled(&self, mode: Mode) -> Result<PathBuf> {
-        let flags = flags(mode);
-        let path = self.folder.join(format!("{}.pch", key([flags.join(" ").as_bytes()])));
+        let mut arguments = flags(mode);
+        arguments.extend(["-x", "c++-header"]);
+        self.precompiled_header(&arguments, "softmetal.h")
+    }
+
+    /// Makes a precompiled header in the cache, or finds it there.
+    pub(super) fn precompiled_header(&self, arguments: &[&str], header: &str) -> Result<PathBuf> {
+        let path = self.folder.join(format!("{}.pch", key([arguments.join(" ").as_bytes()])));
         if !path.exists() {
             self.cache.make(&path, |tmp| {
                 let mut c = Command::new(&self.clang);
-                c.args(&flags)
-                    .args(["-x", "c++-header"])
-                    .arg(self.folder.join("softmetal.h"))
-                    .arg("-o")
-                    .arg(tmp);
+                c.args(arguments).arg(self.folder.join(header)).arg("-o").arg(tmp);
                 let out = run(c, None)?;
                 if out.ok {
                     Ok(())
@@ -218,7 +238,7 @@ impl Compiler {
         Ok(path)
     }
 
-    fn compile_error(&self, stderr: &str, text: &str, main: (&str, &str)) -> Error {
+    pub(crate) fn compile_error(&self, stderr: &str, text: &str, main: (&str, &str)) -> Error {
         let list = position::diagnostics(stderr, text, &self.folder, main);
         if list.is_empty() {
             return Error::Tool { step: "clang", message: stderr.trim().to_string() };
@@ -275,6 +295,10 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-fno-caret-diagnostics",
         "-fno-color-diagnostics",
         "-Wno-everything",
+        // What Apple refuses too; a warning of the last kind is an error.
+        "-Wc++11-narrowing",
+        "-Werror=vla-extension",
+        "-Werror=zero-length-array",
         "-Xclang",
         "-ffloat16-excess-precision=none",
         "-Xclang",
@@ -335,7 +359,7 @@ pub(super) fn known(path: &Path) -> Option<String> {
 pub(super) struct Output {
     pub ok: bool,
     pub stdout: String,
-    stderr: String,
+    pub stderr: String,
 }
 
 pub(super) fn run(mut c: Command, input: Option<&str>) -> Result<Output> {

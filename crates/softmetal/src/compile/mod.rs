@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod clang;
 pub mod flops;
+mod judge;
 pub mod module;
 pub mod preprocessed;
 pub mod shim;

@@ -3,14 +3,14 @@
 use super::constants::FunctionConstants;
 use super::device::Device;
 use super::family::Family;
-use super::pipeline::{Pipeline, generate_check};
+use super::pipeline::Pipeline;
 use crate::compile::cache::key;
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
-use crate::lint;
 use crate::source::binding::Binding;
 use crate::source::rewrite::{ConstantValues, required_constants};
 use crate::source::unit::Unit;
+use crate::{judge, lint};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -70,7 +70,9 @@ impl Library {
     pub(crate) fn new(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
         let text = device.0.compiler.preprocess(source, &options.preprocess())?;
         let unit = Unit::new(&text)?;
-        lint::check(&unit, options.language_version, (&options.file_name, source))?;
+        let main = (options.file_name.as_str(), source);
+        lint::check(&unit, options.language_version, main)?;
+        judge::judge(&device.0.compiler, &unit, main)?;
         let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);
         Ok(Library(Arc::new(LibraryInner {
             unit,
@@ -134,27 +136,6 @@ impl Library {
         Ok(Function { library: self.clone(), entry, values: ConstantValues::default(), bindings })
     }
 
-    /// Checks that kernels compile, all at once; one outcome per name. Function constants are zero.
-    pub fn check_all(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
-        let entries: Vec<usize> =
-            names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
-        let main = (self.0.options.file_name.as_str(), self.0.source.as_str());
-        let lint =
-            |i: usize| lint::check_entry(&self.0.unit, &self.0.unit.entries[i], self.0.family, main).err();
-        let bindings: Vec<Option<Error>> = entries
-            .iter()
-            .map(|&i| self.0.unit.bindings(&self.0.unit.entries[i]).err().or_else(|| lint(i)))
-            .collect();
-        if self.check_entries(device, &entries).is_ok() {
-            return bindings;
-        }
-        self.in_parallel(&entries, |i| self.check_entries(device, &[i]).err())
-            .into_iter()
-            .zip(bindings)
-            .map(|(compiled, ours)| ours.or(compiled))
-            .collect()
-    }
-
     /// Makes machine code for each kernel; one outcome per name. Function constants are zero.
     pub fn compile_each(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
         let entries: Vec<usize> =
@@ -164,11 +145,6 @@ impl Library {
                 .and_then(|f| Pipeline::new(device, &f))
                 .err()
         })
-    }
-
-    fn check_entries(&self, device: &Device, entries: &[usize]) -> Result<()> {
-        let (text, mode) = generate_check(device, &self.0, entries);
-        device.0.compiler.check(&text, mode, (&self.0.options.file_name, &self.0.source))
     }
 
     fn in_parallel(

@@ -1,6 +1,7 @@
 //! The device API, close to Metal's own: device → library → function → pipeline; queue → command buffer → encoder.
 
 mod buffer;
+mod check_all;
 mod command;
 mod constants;
 #[expect(clippy::module_inception, reason = "the device is the root object of the API")]

@@ -78,8 +78,7 @@ pub(crate) fn generate_check(device: &Device, library: &LibraryInner, entries: &
         fast_math: library.options.fast_math,
         simdgroup_matrix: options.family.has_simdgroup_matrix(),
     };
-    let only = if let [one] = entries { Some(&library.unit.entries[*one]) } else { None };
-    let body = rewrite(&library.unit, only, &ConstantValues::default(), false);
+    let body = rewrite(&library.unit, None, &ConstantValues::default(), false);
     let names: Vec<_> = entries.iter().map(|&i| &library.unit.entries[i]).collect();
     (format!("{body}\n{}", instantiations(&library.unit, &names)), mode)
 }

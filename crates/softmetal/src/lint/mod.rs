@@ -2,22 +2,38 @@
 
 mod declarations;
 mod features;
-mod recursion;
+mod pointers;
+mod signatures;
 mod words;
 
 use crate::device::Family;
 use crate::error::{Diagnostic, Error, Result};
+use crate::source::items::ItemKind;
 use crate::source::position::column_in_source;
 use crate::source::unit::{Entry, Unit};
+use rustc_hash::FxHashSet;
 
 /// What the rules look at, and what they found.
 pub(crate) struct Lint<'a> {
     unit: &'a Unit,
     main: (&'a str, &'a str),
     found: Vec<Diagnostic>,
+    /// Names of functions that only a host can call.
+    entry_points: FxHashSet<&'a str>,
 }
 
-impl Lint<'_> {
+impl<'a> Lint<'a> {
+    fn new(unit: &'a Unit, main: (&'a str, &'a str)) -> Lint<'a> {
+        let mut entry_points = FxHashSet::default();
+        for item in unit.items.iter().filter(|it| matches!(it.kind, ItemKind::Kernel | ItemKind::Graphics)) {
+            entry_points.insert(item.name.as_str());
+        }
+        for item in unit.items.iter().filter(|it| it.kind == ItemKind::Function) {
+            entry_points.remove(item.name.as_str());
+        }
+        Lint { unit, main, found: Vec::new(), entry_points }
+    }
+
     /// Adds a finding at a token.
     fn at(&mut self, token: usize, message: impl Into<String>) {
         let lx = &self.unit.lx;
@@ -42,17 +58,18 @@ impl Lint<'_> {
 
 /// Checks a whole source. `main` is the name and the text of the main file.
 pub(crate) fn check(unit: &Unit, version: u32, main: (&str, &str)) -> Result<()> {
-    let mut lint = Lint { unit, main, found: Vec::new() };
-    words::check(&mut lint);
+    let mut lint = Lint::new(unit, main);
+    words::check(&mut lint, version);
     declarations::check(&mut lint);
-    recursion::check(&mut lint);
+    pointers::check(&mut lint);
+    signatures::check(&mut lint);
     features::check_version(&mut lint, version);
     lint.finish()
 }
 
 /// Checks what one entry point can reach against a GPU family.
 pub(crate) fn check_entry(unit: &Unit, entry: &Entry, family: Family, main: (&str, &str)) -> Result<()> {
-    let mut lint = Lint { unit, main, found: Vec::new() };
+    let mut lint = Lint::new(unit, main);
     features::check_family(&mut lint, entry, family);
     lint.finish()
 }

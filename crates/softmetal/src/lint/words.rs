@@ -1,51 +1,124 @@
-//! Words that MSL does not have.
+//! Words and statements that MSL does not have.
 
 use super::Lint;
-use crate::source::items::ItemKind;
+use crate::source::items::{Item, ItemKind};
+use crate::source::lexer::{Lexed, TokenKind};
+use crate::source::params::space_of;
 
-/// Words that are wrong wherever they stand.
-pub fn check(lint: &mut Lint<'_>) {
+/// Whatever is wrong wherever it stands.
+pub fn check(lint: &mut Lint<'_>, version: u32) {
     let unit = lint.unit;
     let lx = &unit.lx;
     for i in 0..lx.tokens.len() {
-        if !lx.is_ident(i) {
-            continue;
-        }
-        let before = if i > 0 { lx.str(i - 1) } else { "" };
-        match lx.str(i) {
-            "double" => lint.at(i, "MSL has no `double`"),
-            "virtual" => lint.at(i, "MSL has no virtual functions"),
-            w @ ("throw" | "try" | "catch") => lint.at(i, format!("MSL has no exceptions (`{w}`)")),
-            "goto" => lint.at(i, "MSL has no `goto`"),
-            "thread_local" => lint.at(i, "MSL has no `thread_local`"),
-            w @ ("dynamic_cast" | "typeid") => lint.at(i, format!("MSL has no run-time types (`{w}`)")),
-            w @ ("malloc" | "calloc" | "free") if lx.is(i + 1, "(") && !matches!(before, "." | "->") => {
-                lint.at(i, format!("MSL has no dynamic allocation (`{w}`)"))
-            }
-            "new" if before != "operator" => lint.at(i, "MSL has no dynamic allocation (`new`)"),
-            "delete" if !matches!(before, "=" | "operator") => {
-                lint.at(i, "MSL has no dynamic allocation (`delete`)")
-            }
-            _ => {}
+        if lx.is_ident(i) {
+            word(lint, i);
         }
     }
-    for item in unit
-        .items
-        .iter()
-        .filter(|it| matches!(it.kind, ItemKind::Function | ItemKind::Kernel) && it.has_body())
-    {
-        for i in item.body.0..item.body.1 {
-            if lx.is(i, "static") && !statement_is_constant(lint, i, item.body.1) {
-                lint.at(i, "MSL has no static variables in functions; use `constexpr` or `constant`");
-            }
+    for item in unit.items.iter().filter(|it| it.has_body()) {
+        if matches!(item.kind, ItemKind::Function | ItemKind::Kernel | ItemKind::Graphics) {
+            body(lint, item, version);
         }
     }
 }
 
-fn statement_is_constant(lint: &Lint<'_>, at: usize, end: usize) -> bool {
-    let lx = &lint.unit.lx;
-    let is_constant = |k: usize| matches!(lx.str(k), "constexpr" | "constant");
-    lx.is(at.wrapping_sub(1), "constexpr")
-        || lx.is(at.wrapping_sub(1), "constant")
-        || (at..end).take_while(|&k| !matches!(lx.str(k), ";" | "=" | "{")).any(is_constant)
+fn word(lint: &mut Lint<'_>, i: usize) {
+    let unit = lint.unit;
+    let lx = &unit.lx;
+    let before = if i > 0 { lx.str(i - 1) } else { "" };
+    match lx.str(i) {
+        "double" => lint.at(i, "MSL has no `double`"),
+        "long" if lx.is(i + 1, "long") => lint.at(i, "MSL has no `long long`; `long` has 64 bits"),
+        "virtual" => lint.at(i, "MSL has no virtual functions"),
+        w @ ("throw" | "try" | "catch") => lint.at(i, format!("MSL has no exceptions (`{w}`)")),
+        "noexcept" if lx.is(i + 1, "(") => lint.at(i, "MSL has no exceptions (the operator `noexcept`)"),
+        "goto" => lint.at(i, "MSL has no `goto`"),
+        "register" => lint.at(i, "MSL has no `register` variables"),
+        w @ ("asm" | "__asm" | "__asm__") => lint.at(i, format!("MSL has no assembly (`{w}`)")),
+        "thread_local" => lint.at(i, "MSL has no `thread_local`"),
+        w @ ("dynamic_cast" | "typeid") => lint.at(i, format!("MSL has no run-time types (`{w}`)")),
+        w @ ("malloc" | "calloc" | "free") if lx.is(i + 1, "(") && !matches!(before, "." | "->") => {
+            lint.at(i, format!("MSL has no dynamic allocation (`{w}`)"))
+        }
+        "new" if before != "operator" => lint.at(i, "MSL has no dynamic allocation (`new`)"),
+        "delete" if !matches!(before, "=" | "operator") => {
+            lint.at(i, "MSL has no dynamic allocation (`delete`)")
+        }
+        w @ ("half" | "bfloat" | "kernel" | "vertex" | "fragment" | "device" | "constant" | "threadgroup"
+        | "thread")
+            if declares(lx, i) =>
+        {
+            lint.at(i, format!("`{w}` is a word of the language and cannot name a variable"))
+        }
+        _ => {}
+    }
+}
+
+/// Whether the word at `i` is the name in a declaration: a type in front, the end of a declarator behind.
+fn declares(lx: &Lexed, i: usize) -> bool {
+    let before = if i > 0 { lx.str(i - 1) } else { return false };
+    let specifier = matches!(
+        before,
+        "const"
+            | "volatile"
+            | "static"
+            | "constexpr"
+            | "inline"
+            | "typename"
+            | "typedef"
+            | "extern"
+            | "return"
+            | "unsigned"
+            | "case"
+            | "restrict"
+            | "new"
+            | "operator"
+            | "using"
+            | "class"
+            | "struct"
+            | "else"
+            | "do"
+    ) || space_of(before).is_some();
+    let typed =
+        (lx.is_ident(i - 1) && !specifier) || (matches!(before, "*" | "&") && i > 1 && lx.is_ident(i - 2));
+    typed && matches!(lx.str(i + 1), "=" | ";" | "," | ")" | "[") && !lx.is(i + 1, "[[")
+}
+
+/// Statements: labels, static variables, lambdas.
+fn body(lint: &mut Lint<'_>, item: &Item, version: u32) {
+    let unit = lint.unit;
+    let lx = &unit.lx;
+    for i in item.body.0 + 1..item.body.1 {
+        let starts =
+            matches!(lx.str(i - 1), "{" | "}" | ";") || lx.tokens[i - 1].kind == TokenKind::Directive;
+        if lx.is(i, "static") && !statement_has(lx, i, item.body.1, "constant") {
+            lint.at(i, "MSL has no static variables in functions; use `constexpr` or `constant`");
+        }
+        if starts
+            && lx.is_ident(i)
+            && lx.is(i + 1, ":")
+            && !lx.is(i + 2, ":")
+            && !matches!(lx.str(i), "default" | "public" | "private" | "protected")
+        {
+            lint.at(i, format!("MSL has no labels (`{}:`)", lx.str(i)));
+        }
+        let introduces = lx.is(i, "[")
+            && matches!(lx.str(i - 1), "=" | "(" | "," | "return" | "{" | ";" | "}" | "?" | ":");
+        let behind = if introduces { lx.matching(i) + 1 } else { 0 };
+        if version < 320 && introduces && matches!(lx.str(behind), "(" | "{") {
+            lint.at(
+                i,
+                format!(
+                    "lambdas need Metal 3.2, and the language version is {}.{}",
+                    version / 100,
+                    version / 10 % 10
+                ),
+            );
+        }
+    }
+}
+
+fn statement_has(lx: &Lexed, at: usize, end: usize, word: &str) -> bool {
+    lx.is(at.wrapping_sub(1), word)
+        || lx.is(at.wrapping_sub(2), word)
+        || (at..end).take_while(|&k| !matches!(lx.str(k), ";" | "=" | "{")).any(|k| lx.is(k, word))
 }

@@ -192,6 +192,12 @@ fn parse_param(lx: &Lexed, from: usize, to: usize) -> Param {
     if let Some(at) = name_position(lx, &words) {
         p.name = words.remove(at).1.to_string();
     }
+    // An array of a parameter is a pointer, and the first extent says nothing.
+    if let Some(at) = words.iter().position(|w| w.1 == "[").filter(|_| !p.reference && !p.name.is_empty()) {
+        p.pointer = true;
+        let close = words.iter().position(|w| w.1 == "]").map_or(words.len(), |k| k + 1);
+        words.splice(at..close, [(words[at].0, "*")]);
+    }
     p.type_text = words.iter().map(|w| w.1).collect::<Vec<_>>().join(" ");
     p
 }

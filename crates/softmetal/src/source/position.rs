@@ -3,13 +3,35 @@
 use crate::error::Diagnostic;
 use std::path::Path;
 
+/// The file that launch code and instantiations are said to be in.
+pub const LAUNCH: &str = "softmetal-launch";
+
+/// Errors by the line of the launch code that led to them; those that no such line led to are under `None`.
+pub fn by_launch_line<'a>(stderr: &'a str) -> Vec<(Option<u32>, Vec<&'a str>)> {
+    let mut out: Vec<(Option<u32>, Vec<&'a str>)> = Vec::new();
+    let mut group: Vec<&str> = Vec::new();
+    let mut lines = stderr.lines().filter(|l| parse(l).is_some()).peekable();
+    while let Some(line) = lines.next() {
+        group.push(line);
+        let ends = lines.peek().is_none_or(|next| parse(next).is_some_and(|p| p.level != "note"));
+        if ends {
+            let launch = group.iter().filter_map(|l| parse(l)).find(|p| p.file == LAUNCH).map(|p| p.line);
+            match out.iter_mut().find(|(l, _)| *l == launch) {
+                Some((_, list)) => list.append(&mut group),
+                None => out.push((launch, std::mem::take(&mut group))),
+            }
+        }
+    }
+    out
+}
+
 /// Reads the errors from clang's stderr. `rewritten` is the text that clang saw, `shim` the folder of our headers.
 pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str)) -> Vec<Diagnostic> {
     let lines: Vec<Parsed> = stderr.lines().filter_map(parse).collect();
     let mut out: Vec<Diagnostic> = Vec::new();
     for (i, p) in lines.iter().enumerate().filter(|(_, p)| p.level == "error") {
         // An error inside our headers belongs to the user's line that led there.
-        let in_shim = |p: &Parsed| Path::new(p.file).starts_with(shim) || p.file == "softmetal-launch";
+        let in_shim = |p: &Parsed| Path::new(p.file).starts_with(shim) || p.file == LAUNCH;
         let place = if in_shim(p) {
             lines[i + 1..].iter().take_while(|n| n.level == "note").find(|n| !in_shim(n))
         } else {
@@ -25,17 +47,37 @@ pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str
     out
 }
 
-struct Parsed<'a> {
-    file: &'a str,
-    line: u32,
-    column: u32,
+/// One line of clang's output.
+pub struct Parsed<'a> {
+    pub file: &'a str,
+    pub line: u32,
+    pub column: u32,
     level: &'a str,
-    message: &'a str,
+    pub message: &'a str,
+}
+
+/// An error or a warning with its notes.
+pub struct Message<'a> {
+    pub head: Parsed<'a>,
+    pub notes: Vec<Parsed<'a>>,
+}
+
+/// All errors and warnings.
+pub fn messages(stderr: &str) -> Vec<Message<'_>> {
+    let mut out: Vec<Message<'_>> = Vec::new();
+    for line in stderr.lines().filter_map(parse) {
+        match (line.level, out.last_mut()) {
+            ("note", Some(last)) => last.notes.push(line),
+            ("note", None) => {}
+            _ => out.push(Message { head: line, notes: Vec::new() }),
+        }
+    }
+    out
 }
 
 /// `file:line:column: level: message`
 fn parse(text: &str) -> Option<Parsed<'_>> {
-    for level in ["error", "note", "fatal error"] {
+    for level in ["error", "note", "fatal error", "warning"] {
         let Some((place, message)) = text.split_once(&format!(": {level}: ")) else { continue };
         let mut parts = place.rsplitn(3, ':');
         let column = parts.next()?.parse().ok()?;
@@ -45,7 +87,7 @@ fn parse(text: &str) -> Option<Parsed<'_>> {
             file,
             line,
             column,
-            level: if level == "note" { "note" } else { "error" },
+            level: if level == "fatal error" { "error" } else { level },
             message,
         });
     }

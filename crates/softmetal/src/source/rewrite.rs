@@ -53,6 +53,7 @@ impl Rewriter<'_> {
                 self.remove(item.params.1 + 1, item.params.1 + 2);
             }
             match item.kind {
+                ItemKind::Graphics if entry.is_none() => {}
                 ItemKind::Instantiation | ItemKind::Graphics => self.remove(item.start, item.end),
                 ItemKind::Kernel if entry.is_none_or(|e| e.item == i) => {}
                 ItemKind::Kernel if item.is_template() && item.has_body() => {
@@ -95,7 +96,11 @@ impl Rewriter<'_> {
                 .find(|&k| matches!(self.lx.str(k), "{" | ";" | "="))
                 .unwrap_or(item.end);
             key.push_str("|q");
-            key.push_str(&self.plain(item.params.1 + 1, end));
+            // `const constant` is `const` twice.
+            let words = self.plain(item.params.1 + 1, end);
+            let mut words: Vec<_> = words.split_whitespace().collect();
+            words.dedup();
+            key.push_str(&words.join(" "));
         }
         key
     }
@@ -189,7 +194,7 @@ impl Rewriter<'_> {
                 }
                 "constant" => self.edits.replace(t.start, t.end, "const"),
                 "static_cast" if has_bfloat => self.edits.replace(t.start, t.end, "::softmetal::cast"),
-                "kernel" => self.edits.replace(t.start, t.end, "static"),
+                "kernel" | "vertex" | "fragment" => self.edits.replace(t.start, t.end, "static"),
                 "is_function_constant_defined" if self.lx.is(i + 1, "(") => {
                     let close = self.lx.matching(i + 1);
                     let defined = values.contains_key(self.lx.str(close - 1));
@@ -236,7 +241,7 @@ pub fn plain(lx: &Lexed, from: usize, to: usize) -> String {
 }
 
 /// A floating literal without suffix is a float in MSL.
-fn is_plain_float(text: &str) -> bool {
+pub fn is_plain_float(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let floating = if lower.starts_with("0x") { lower.contains('p') } else { lower.contains(['.', 'e']) };
     floating && !lower.ends_with(['f', 'h', 'l'])
@@ -355,6 +360,7 @@ pub fn may_wait(unit: &Unit, entry: &Entry) -> bool {
 }
 
 fn waits(word: &str) -> bool {
+    let word = word.strip_prefix("__metal_").unwrap_or(word);
     word.starts_with("simd_")
         || word.starts_with("quad_")
         || word.starts_with("simdgroup_") && !word.ends_with("_in_threadgroup")

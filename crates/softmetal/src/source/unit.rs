@@ -93,7 +93,9 @@ impl Unit {
             let type_name = (item.start..item.end)
                 .take_while(|&k| !lx.is(k, &item.name))
                 .map(|k| lx.str(k))
-                .filter(|s| space_of(s).is_none() && *s != "const")
+                .filter(|s| {
+                    space_of(s).is_none() && !matches!(*s, "const" | "static" | "constexpr" | "inline")
+                })
                 .collect::<Vec<_>>()
                 .join(" ");
             self.constants.push(FunctionConstant { name: item.name.clone(), index, type_name, item: i });

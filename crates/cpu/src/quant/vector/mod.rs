@@ -110,7 +110,7 @@ macro_rules! compile {
 
             #[target_feature(enable = $features)]
             unsafe fn many<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
-                // SAFETY: as above.
+                // SAFETY: this function has the features; the rest is the caller's promise.
                 unsafe { tile::rows::<$set, F>(w, acts, rows, out) }
             }
         }

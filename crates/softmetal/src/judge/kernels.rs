@@ -1,0 +1,128 @@
+//! Rules on the types of kernel parameters, as assertions behind the unit.
+
+use crate::source::binding::BUILTINS;
+use crate::source::items::ItemKind;
+use crate::source::params::Param;
+use crate::source::unit::{Entry, Unit};
+use rustc_hash::FxHashSet;
+use std::fmt::Write;
+
+/// Begins every message of ours.
+pub const OURS: &str = "metal: ";
+
+/// Builtins that have as many components as the grid has axes, if they are written as vectors.
+const POSITIONS: &[&str] = &[
+    "dispatch_threads_per_threadgroup",
+    "grid_origin",
+    "grid_size",
+    "thread_position_in_grid",
+    "thread_position_in_threadgroup",
+    "threadgroup_position_in_grid",
+    "threadgroups_per_grid",
+    "threads_per_grid",
+    "threads_per_threadgroup",
+];
+
+/// Assertions for each kernel; a template's first instance stands for all of them.
+pub fn assertions(unit: &Unit) -> String {
+    let mut text = String::from("\n");
+    let mut seen = FxHashSet::default();
+    for entry in &unit.entries {
+        if seen.insert(entry.item) && unit.items[entry.item].kind == ItemKind::Kernel {
+            kernel(unit, entry, &mut text, seen.len());
+        }
+    }
+    text
+}
+
+fn kernel(unit: &Unit, entry: &Entry, text: &mut String, number: usize) {
+    let item = &unit.items[entry.item];
+    let params = item.parameters(&unit.lx);
+    if entry.deduced.is_some() || params.is_empty() {
+        return;
+    }
+    let open: String = entry.scope.iter().map(|n| format!("namespace {n} {{ ")).collect();
+    let name = format!("softmetal_kernel_{number}");
+    let _ = writeln!(text, "{open}typedef softmetal::signature<decltype({})> {name};", entry.expression);
+    let mut first: Option<usize> = None;
+    for (i, p) in params.iter().enumerate() {
+        let arg = format!("{name}::arg<{i}>");
+        let mut assert = |condition: String, message: &str| {
+            let (file, line) = unit.lx.place(p.range.0);
+            let _ =
+                writeln!(text, "#line {line} \"{file}\"\nstatic_assert({condition}, \"{OURS}{message}\");");
+        };
+        let Some(attribute) = kind(p) else { continue };
+        let parameter = format!("the parameter `{}` [[{attribute}]]", p.name);
+        match attribute {
+            "buffer" => {
+                assert(
+                    format!("softmetal::argument<{arg}>::indirect"),
+                    &format!("{parameter} must be a pointer or a reference"),
+                );
+                assert(
+                    format!("!softmetal::argument<{arg}>::indirect || softmetal::argument<{arg}>::in_memory"),
+                    &format!("{parameter} must point to device or constant memory"),
+                );
+                pointer_to_pointer(&mut assert, &arg, p);
+            }
+            "threadgroup" => assert(
+                format!("softmetal::argument<{arg}>::shared"),
+                &format!("{parameter} must be a pointer or a reference to threadgroup memory"),
+            ),
+            builtin if POSITIONS.contains(&builtin) => {
+                by_value(&mut assert, &arg, &parameter);
+                assert(
+                    format!("softmetal::argument<{arg}>::indirect || softmetal::width_of<{arg}>::value > 0"),
+                    &format!("{parameter} must be ushort, uint, or a vector of two or three of them"),
+                );
+                if let Some(f) = first {
+                    let other = &params[f];
+                    assert(
+                        format!(
+                            "softmetal::one_width(softmetal::width_of<{name}::arg<{f}>>::value, softmetal::width_of<{arg}>::value)"
+                        ),
+                        &format!(
+                            "{parameter} and the parameter `{}` must be both scalars or both vectors of one width, as all positions of a kernel",
+                            other.name
+                        ),
+                    );
+                }
+                first = first.or(Some(i));
+            }
+            _ => {
+                by_value(&mut assert, &arg, &parameter);
+                assert(
+                    format!("softmetal::argument<{arg}>::indirect || softmetal::width_of<{arg}>::value == 1"),
+                    &format!("{parameter} must be ushort or uint"),
+                );
+            }
+        }
+    }
+    let (file, line) = unit.lx.place(item.params.0.saturating_sub(1));
+    let _ = writeln!(
+        text,
+        "#line {line} \"{file}\"\nstatic_assert(__is_void({name}::result), \"{OURS}a kernel returns void\");\n{}",
+        "}".repeat(entry.scope.len())
+    );
+}
+
+/// The attribute that says what a parameter is; a pointer without one is a buffer or threadgroup memory.
+fn kind(p: &Param) -> Option<&'static str> {
+    let known = ["buffer", "threadgroup"].into_iter().chain(BUILTINS.iter().copied());
+    known.into_iter().find(|name| p.attribute(name).is_some())
+}
+
+fn by_value(assert: &mut impl FnMut(String, &str), arg: &str, parameter: &str) {
+    assert(
+        format!("!softmetal::argument<{arg}>::indirect"),
+        &format!("{parameter} is passed by value, not by pointer or reference"),
+    );
+}
+
+fn pointer_to_pointer(assert: &mut impl FnMut(String, &str), arg: &str, p: &Param) {
+    assert(
+        format!("!softmetal::argument<{arg}>::twice"),
+        &format!("the parameter `{}` is a pointer to a pointer; put the pointer into a struct", p.name),
+    );
+}

@@ -1,0 +1,149 @@
+//! Which of clang's messages break a rule of Metal, and how a user should read them.
+
+use super::kernels::OURS;
+use crate::error::Diagnostic;
+use crate::source::position::{Message, column_in_source, messages};
+use std::path::Path;
+
+/// A message of clang, by words that it or its notes contain, and the rule that it breaks.
+struct Rule {
+    words: &'static [&'static str],
+    text: &'static str,
+}
+
+/// The first row whose words are all in the message counts.
+const RULES: &[Rule] = &[
+    Rule {
+        words: &["address of vector element requested"],
+        text: "a component of a vector has no address; copy it to a variable",
+    },
+    Rule {
+        words: &["reference cannot bind to vector element"],
+        text: "a reference cannot bind to a component of a vector; use a variable and assign it back",
+    },
+    Rule {
+        words: &["cannot be declared in", "address space"],
+        text: "a local variable lies in thread memory and takes no address space",
+    },
+    Rule {
+        words: &["parameter may not be qualified with an address space"],
+        text: "a parameter takes no address space; what it points to does",
+    },
+    Rule {
+        words: &["field may not be qualified with an address space"],
+        text: "a member takes no address space; what it points to does",
+    },
+    Rule {
+        words: &["return type may not be qualified with an address space"],
+        text: "a result takes no address space; what it points to does",
+    },
+    Rule {
+        words: &["converts between mismatching address spaces"],
+        text: "no cast changes an address space",
+    },
+    Rule { words: &["changes address space"], text: "an address space cannot change" },
+    Rule { words: &["mismatching address spaces"], text: "address spaces do not match" },
+    Rule { words: &["address space"], text: "address spaces do not match" },
+    Rule { words: &["reinterpret_cast from"], text: "no cast changes an address space" },
+    Rule { words: &["cannot initialize a", "of type"], text: "address spaces do not match" },
+    Rule { words: &["assigning"], text: "address spaces do not match" },
+    Rule {
+        words: &["cannot initialize object parameter"],
+        text: "the method is not qualified with the object's address space",
+    },
+    Rule {
+        words: &["explicit instantiation of", "does not refer to"],
+        text: "the parameters of an instantiation must be those of its template",
+    },
+    Rule {
+        words: &["initializer of '", "is unknown"],
+        text: "the value of a function constant is not known to the compiler; it is no constant expression",
+    },
+];
+
+/// The messages that break a rule, at the user's place.
+pub fn findings(stderr: &str, text: &str, shim: &Path, main: (&str, &str)) -> Vec<Diagnostic> {
+    let mut out: Vec<Diagnostic> = Vec::new();
+    for message in messages(stderr) {
+        let Some(rule) = broken(&message) else { continue };
+        let in_shim = |file: &str| Path::new(file).starts_with(shim);
+        let place = std::iter::once(&message.head).chain(&message.notes).find(|p| !in_shim(p.file));
+        let Some(place) = place else { continue };
+        let column = if rule.is_empty() {
+            0
+        } else {
+            column_in_source(text, place.file, place.line, place.column, main)
+        };
+        let words = plain_words(message.head.message);
+        let words = match rule {
+            "" => words.split(OURS).nth(1).unwrap_or(&words).to_string(),
+            rule => format!("{words} ({rule})"),
+        };
+        let d = Diagnostic { file: place.file.to_string(), line: place.line, column, message: words };
+        if !out.contains(&d) {
+            out.push(d);
+        }
+    }
+    out.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
+    out
+}
+
+/// The rule that a message breaks; an empty text where the message itself says it.
+fn broken(m: &Message<'_>) -> Option<&'static str> {
+    let head = m.head.message;
+    if head.contains(OURS) {
+        return Some("");
+    }
+    if head.contains("deleted function") || head.contains("selected deleted") {
+        return Some("Metal has no such function");
+    }
+    if head.starts_with("implicit conversion") {
+        let to_bfloat = head.rsplit_once(" to '").is_some_and(|(_, to)| to.contains("__bf16"));
+        return to_bfloat
+            .then_some("a float or a half does not convert to bfloat implicitly; write bfloat(…)");
+    }
+    let all = || std::iter::once(&m.head).chain(&m.notes).map(|p| p.message);
+    // Constructors and implicit copies take any address space in Metal, and the generic one here, which lacks constant memory;
+    // temporaries and functions lie in no address space there.
+    const OURS_ALONE: [&str; 6] = [
+        "cannot be used to construct",
+        "must be initialized",
+        "__generic",
+        "the implicit copy",
+        "temporary object",
+        "invalid explicitly-specified argument",
+    ];
+    if all().any(|text| OURS_ALONE.iter().any(|w| text.contains(w))) {
+        return None;
+    }
+    let says = |word: &str| all().any(|text| text.contains(word));
+    let rule = RULES.iter().find(|r| r.words.iter().all(|w| says(w)))?;
+    let spaced = ["address space", "vector element", "explicit instantiation", "is unknown"];
+    let differs = || spaces(head).windows(2).any(|pair| pair[0] != pair[1]);
+    (spaced.iter().any(|w| says(w)) || differs()).then_some(rule.text)
+}
+
+/// The address spaces of pointees that a message names, in order.
+fn spaces(text: &str) -> Vec<&str> {
+    const NAMES: [&str; 4] = ["__global", "__constant", "__local", "__private"];
+    text.split('\'')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|quoted| {
+            NAMES.into_iter().filter_map(|n| Some((quoted.find(n)?, n))).min().map(|(_, n)| n)
+        })
+        .collect()
+}
+
+/// The message with Metal's words for clang's.
+fn plain_words(text: &str) -> String {
+    text.replace("static assertion failed due to requirement ", "")
+        .replace("static assertion failed: ", "")
+        .replace("*__private", "*")
+        .replace("__global", "device")
+        .replace("__constant", "constant")
+        .replace("__local", "threadgroup")
+        .replace("__private", "thread")
+        .replace("__bf16", "bfloat")
+        .replace("sm_", "")
+}
