@@ -127,7 +127,7 @@ impl<'a, L: Language> Code<'a, L> {
     /// The statements of a program over expressions for its loads.
     pub(crate) fn program(&mut self, program: &Program, load: impl Fn(u16) -> String) -> String {
         let params = &mut self.params;
-        let slot = |index: u16| {
+        let slot = |index: u32| {
             params.iter().position(|&p| p == index).unwrap_or_else(|| {
                 params.push(index);
                 params.len() - 1
