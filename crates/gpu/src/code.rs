@@ -90,20 +90,22 @@ impl<'a, L: Language> Code<'a, L> {
         let offsets = self.language.numbers(&format!("{name}_offsets"), &offsets);
         let strides: Vec<u64> = layouts.iter().flat_map(|l| l.strides.iter().map(|&s| s as u64)).collect();
         let strides = self.language.numbers(&format!("{name}_strides"), &strides);
+        let in_order = |layout: &Layout| rank > 1 && layout.is_contiguous() && layout.strides.len() == rank;
         // Innermost first; the outermost needs no remainder.
         let (mut coordinates, mut rest) = (String::new(), "i".to_string());
-        for axis in (1..rank).rev() {
+        let needed = if layouts.iter().all(|l| in_order(l)) { 0 } else { rank };
+        for axis in (1..needed).rev() {
             let extent = &extents[axis];
             let at = L::position(&format!("c{axis}"), &format!("{rest} % {extent}"));
-            let quotient = L::position(&format!("q{axis}"), &format!("{rest} / {extent}"));
+            let quotient = L::position(&format!("rest{axis}"), &format!("{rest} / {extent}"));
             let _ = writeln!(coordinates, "    {at}\n    {quotient}");
-            rest = format!("q{axis}");
+            rest = format!("rest{axis}");
         }
-        if rank > 0 {
+        if needed > 0 {
             let _ = writeln!(coordinates, "    {}", L::position("c0", &rest));
         }
         let position = |(n, layout): (usize, &&Layout)| {
-            if rank > 1 && layout.is_contiguous() && layout.strides.len() == rank {
+            if in_order(layout) {
                 return format!("{} + i", offsets[n]);
             }
             let along = (0..rank).map(|axis| format!(" + c{axis} * {}", strides[n * rank + axis]));

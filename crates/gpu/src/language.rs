@@ -31,10 +31,8 @@ pub trait Language {
     fn unary(f: UnaryFn, t: ScalarType, a: &str) -> String;
     /// `f(a, b)`.
     fn binary(f: BinaryFn, t: ScalarType, a: &str, b: &str) -> String;
-    /// `a·b + c`.
-    fn multiply_add(t: ScalarType, a: &str, b: &str, c: &str) -> String {
-        Self::binary(BinaryFn::Add, t, &Self::binary(BinaryFn::Mul, t, a, b), c)
-    }
+    /// `a·b + c` of floats.
+    fn multiply_add(a: &str, b: &str, c: &str) -> String;
     /// One of two values.
     fn select(t: ScalarType, condition: &str, yes: &str, no: &str) -> String;
     /// A conversion between compute types.
@@ -87,7 +85,10 @@ pub(crate) fn statements<L: Language>(
             Instr::Literal(value, t) => L::literal(value, t),
             Instr::Unary(f, t, a) => L::unary(f, t, &r(a)),
             Instr::Binary(f, t, a, b) => L::binary(f, t, &r(a), &r(b)),
-            Instr::Fma(t, a, b, c) => L::multiply_add(t, &r(a), &r(b), &r(c)),
+            Instr::Fma(t, a, b, c) if t.is_float() => L::multiply_add(&r(a), &r(b), &r(c)),
+            Instr::Fma(t, a, b, c) => {
+                L::binary(BinaryFn::Add, t, &L::binary(BinaryFn::Mul, t, &r(a), &r(b)), &r(c))
+            }
             Instr::Select(t, c, a, b) => L::select(t, &r(c), &r(a), &r(b)),
             Instr::Convert(from, to, a) => L::convert(from, to, &r(a)),
             Instr::Narrow(dtype, a) => L::round_trip(dtype, &r(a)),

@@ -26,6 +26,24 @@ impl RowsProblem {
     }
 }
 
+/// How a long row is shared out to several workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// Parts of a row.
+    pub parts: usize,
+    /// Elements of each but the last, which may have fewer.
+    pub length: usize,
+}
+
+impl Split {
+    /// About `wanted` parts of a row, none shorter than `least`, all multiples of `unit`.
+    pub fn new(width: usize, wanted: usize, least: usize, unit: usize) -> Split {
+        let parts = wanted.min(width / least).max(1);
+        let length = width.div_ceil(parts).next_multiple_of(unit).max(unit);
+        Split { parts: width.div_ceil(length).max(1), length }
+    }
+}
+
 /// `batch` products of `m×k` by `k×n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatmulProblem {
@@ -82,5 +100,24 @@ impl AttentionProblem {
     /// Rows of the result.
     pub fn rows(self) -> usize {
         self.b * self.h * self.t
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_a_row_exactly() {
+        for width in [0, 1, 63, 64, 4096, 5001, 8191, 1 << 20, 100_000_007] {
+            for (wanted, least, unit) in [(1, 64, 4), (64, 4096, 1024), (341, 64, 4), (1 << 14, 4096, 4)] {
+                let split = Split::new(width, wanted, least, unit);
+                assert!(split.parts * split.length >= width, "{width} {split:?}");
+                assert!(width == 0 || (split.parts - 1) * split.length < width, "{width} {split:?}");
+            }
+        }
+        assert_eq!(Split::new(8191, 64, 4096, 1024).parts, 1);
+        assert_eq!(Split::new(1 << 24, 64, 4096, 1024).parts, 64);
+        assert_eq!(Split::new(1 << 20, 1, 4096, 1024).parts, 1);
     }
 }

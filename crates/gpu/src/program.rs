@@ -77,12 +77,7 @@ pub fn refuse_f64(plan: &Plan, device: &str, reason: &str) -> Result<()> {
         in_code || step.dtype == DType::F64 || step.stores.iter().any(|s| s.dtype == DType::F64)
     };
     match plan.steps.iter().find(has_f64) {
-        Some(step) => Err(Error::Unsupported {
-            op: step.label.clone(),
-            dtype: DType::F64,
-            device: device.into(),
-            reason: reason.into(),
-        }),
+        Some(step) => Err(step.refused(DType::F64, device, reason)),
         None => Ok(()),
     }
 }

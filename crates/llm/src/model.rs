@@ -40,6 +40,19 @@ struct ModelFile {
     config: Config,
     tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
+    load: Box<LoadNetwork>,
+}
+
+/// Builds a network from a model's shape and its weights; see [`Model::with_network`].
+pub type LoadNetwork = dyn Fn(&Config, &Weights) -> Result<Box<dyn Network>> + Send + Sync;
+
+impl ModelFile {
+    fn new(gguf: Gguf, load: Box<LoadNetwork>) -> Result<ModelFile> {
+        let config = Config::from_gguf(&gguf)?;
+        let tokenizer = Tokenizer::from_gguf(&gguf)?;
+        let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
+        Ok(ModelFile { gguf: Arc::new(gguf), config, tokenizer, template, load })
+    }
 }
 
 impl Model {
@@ -63,10 +76,29 @@ impl Model {
         sessions: SessionOptions,
         on_progress: &mut OnProgress<'_>,
     ) -> Result<Model> {
-        let config = Config::from_gguf(&gguf)?;
-        let tokenizer = Tokenizer::from_gguf(&gguf)?;
-        let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
-        let file = Arc::new(ModelFile { gguf: Arc::new(gguf), config, tokenizer, template });
+        let file = Arc::new(ModelFile::new(gguf, Box::new(models::load))?);
+        Model::placed(file, device, options, sessions, on_progress)
+    }
+
+    /// A model with a network of your own over the weights of a file: `load` is called for each device that the model is put
+    /// on. Sessions, sampling, caching and placement work as for the families that come with the crate.
+    pub fn with_network(
+        gguf: Gguf,
+        device: &Device,
+        options: ModelOptions,
+        load: impl Fn(&Config, &Weights) -> Result<Box<dyn Network>> + Send + Sync + 'static,
+    ) -> Result<Model> {
+        let file = Arc::new(ModelFile::new(gguf, Box::new(load))?);
+        Model::placed(file, device, options, SessionOptions::default(), &mut |_| {})
+    }
+
+    fn placed(
+        file: Arc<ModelFile>,
+        device: &Device,
+        options: ModelOptions,
+        sessions: SessionOptions,
+        on_progress: &mut OnProgress<'_>,
+    ) -> Result<Model> {
         let Some(candidates) = device.candidates() else {
             return Model::build(file, options, device, None);
         };
@@ -95,7 +127,7 @@ impl Model {
     ) -> Result<Model> {
         let activations = if options.precise { Activations::Precise } else { Activations::Rounded };
         let weights = Weights::new(file.gguf.clone(), device, activations);
-        let network: Arc<dyn Network> = models::load(&file.config, &weights)?.into();
+        let network: Arc<dyn Network> = (file.load)(&file.config, &weights)?.into();
         let passes = Passes::new(&network, device);
         Ok(Model { file, options, device: device.clone(), placement, network, passes })
     }
@@ -118,6 +150,11 @@ impl Model {
     /// The chat template, where the model was made for chat.
     pub fn template(&self) -> Option<&ChatTemplate> {
         self.file.template.as_ref()
+    }
+
+    /// The network, which builds the graph of a pass.
+    pub fn network(&self) -> &dyn Network {
+        &*self.network
     }
 
     /// The device that it runs on.

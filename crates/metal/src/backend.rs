@@ -1,20 +1,19 @@
 //! Metal as a device.
 
 use crate::driver::soft::{SoftDevice, SoftOptions};
-use crate::driver::{Batch, Device, DriverError, Finished, Memory, Running, Storage};
-use crate::executable::{MetalExecutable, recipes};
-use crate::memory::{MetalMemory, memory, total};
+use crate::driver::{Batch, Device, DriverError, Finished, Running, Storage};
+use crate::executable::{MetalExecutable, recipes_of};
+use crate::memory::{MetalMemory, Pools, memory};
 use crate::pipelines::Pipelines;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wootz_backend::{
-    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
-    Run,
+    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Run,
 };
 use wootz_ir::custom::Language;
-use wootz_ir::{CustomKernel, DType, Error, Result};
+use wootz_ir::{CustomKernel, DType, Error, Family, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// A Metal device: an Apple GPU, or SoftMetal. It is opened at its first use, so that making one costs nothing.
@@ -32,14 +31,13 @@ pub(crate) struct OpenDevice {
     pub name: String,
     pub driver: Arc<dyn Device>,
     pub pipelines: Pipelines,
-    pool: Arc<Pool<Memory>>,
-    /// Memory that the host never sees.
-    private: Arc<Pool<Memory>>,
-    limit: usize,
+    pools: Pools,
     last: Mutex<Finished>,
     submitted: AtomicU64,
 }
 
+/// Blocks that a pool keeps for reuse.
+const CACHED_BLOCKS: usize = 512;
 /// Wrapped host memory starts and ends at pages of this size.
 const PAGE: usize = 16 << 10;
 /// Host memory is used in place when its elements are aligned for vector accesses.
@@ -53,11 +51,7 @@ impl MetalBackend {
             name: "metal".into(),
             description: format!("SoftMetal, a software Metal device ({family})"),
             kind: DeviceKind::Software,
-            facts: vec![
-                ("driver".into(), "soft".into()),
-                ("family".into(), family.to_string()),
-                ("lanes".into(), options.simd_width.unwrap_or(32).to_string()),
-            ],
+            facts: facts("soft", family.to_string(), options.simd_width.unwrap_or(32)),
             memory_limit: SOFT_MEMORY,
             buffer_limit: SOFT_MEMORY,
         };
@@ -75,11 +69,7 @@ impl MetalBackend {
             name: "metal".into(),
             description: facts.name.clone(),
             kind,
-            facts: vec![
-                ("driver".into(), "apple".into()),
-                ("family".into(), facts.family.clone()),
-                ("lanes".into(), facts.simd_width.to_string()),
-            ],
+            facts: self::facts("apple", facts.family.clone(), facts.simd_width),
             memory_limit: facts.working_set,
             buffer_limit: facts.max_buffer,
         };
@@ -110,15 +100,12 @@ impl MetalBackend {
     pub(crate) fn device(&self) -> Result<&Arc<OpenDevice>> {
         let open = || {
             let driver = (self.open)()?;
-            let limit = self.info.memory_limit;
-            let limits = PoolLimits { live: limit, cached: limit / 4, blocks: 512 };
+            let pools = Pools::new(&driver, &self.info.name, self.info.memory_limit, CACHED_BLOCKS);
             Ok(Arc::new(OpenDevice {
                 name: self.info.name.clone(),
                 driver,
                 pipelines: Pipelines::default(),
-                pool: Arc::new(Pool::new(limits)),
-                private: Arc::new(Pool::new(limits)),
-                limit,
+                pools,
                 last: Mutex::default(),
                 submitted: AtomicU64::new(0),
             }))
@@ -145,6 +132,12 @@ impl MetalBackend {
     }
 }
 
+/// What is worth showing of a device.
+fn facts(driver: &str, family: String, lanes: u32) -> Vec<(String, String)> {
+    let facts = [("driver", driver.to_string()), ("family", family), ("lanes", lanes.to_string())];
+    facts.map(|(name, value)| (name.to_string(), value)).to_vec()
+}
+
 /// What the software device may use: the limit of one of its buffers.
 const SOFT_MEMORY: usize = 64 << 30;
 
@@ -164,45 +157,14 @@ impl OpenDevice {
         *self.last.lock() = finished;
     }
 
-    /// Whether a buffer belongs to this device.
-    pub fn owns(&self, memory: &MetalMemory) -> bool {
-        Arc::ptr_eq(memory.pool(), &self.pool) || Arc::ptr_eq(memory.pool(), &self.private)
-    }
-
     /// Memory that the host sees, with unspecified content.
     pub fn reserve(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
-        self.take(bytes, op, Storage::Shared)
+        self.pools.take(bytes, Storage::Shared, op)
     }
 
     /// Memory for the device alone, with unspecified content.
     pub fn reserve_private(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
-        self.take(bytes, op, Storage::Private)
-    }
-
-    fn take(&self, bytes: usize, op: &str, storage: Storage) -> Result<MetalMemory> {
-        let (pool, other) = match storage {
-            Storage::Shared => (&self.pool, &self.private),
-            Storage::Private => (&self.private, &self.pool),
-        };
-        let make = |size: usize| self.driver.buffer(size, storage).ok();
-        let out_of_memory = || Error::OutOfMemory {
-            device: self.name.clone(),
-            op: op.into(),
-            requested: bytes as u128,
-            live: self.stats().live,
-            limit: self.limit,
-        };
-        // Both pools together stay within the limit.
-        if other.stats().live.saturating_add(pool.stats().live).saturating_add(bytes) > self.limit {
-            return Err(out_of_memory());
-        }
-        let (memory, size) = pool.take(bytes, make).ok_or_else(out_of_memory)?;
-        Ok(MetalMemory::pooled(memory, bytes, size, pool))
-    }
-
-    /// The figures of both pools.
-    pub fn stats(&self) -> MemoryStats {
-        total(&[self.pool.stats(), self.private.stats()])
+        self.pools.take(bytes, Storage::Private, op)
     }
 
     /// A buffer with a copy of these bytes.
@@ -222,7 +184,7 @@ impl OpenDevice {
 
     pub fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b MetalMemory> {
         memory(buffer)
-            .filter(|m| self.owns(m))
+            .filter(|m| self.pools.own(m))
             .ok_or_else(|| self.error("a buffer of another device was bound".into()))
     }
 
@@ -252,7 +214,7 @@ impl OpenDevice {
         // SAFETY: `owner` keeps the bytes alive and never changes them; the rest of the pages that they lie in is mapped with
         // them, and kernels touch only the bytes themselves, which the planner never writes.
         match unsafe { self.driver.wrap(start, whole, Box::new(Keeper(owner))) } {
-            Ok(memory) => Ok(MetalMemory::wrapped(memory, offset, length, &self.pool)),
+            Ok(memory) => Ok(self.pools.adopt(memory, offset, length)),
             Err(_) => Err(host),
         }
     }
@@ -264,14 +226,11 @@ struct Keeper(#[allow(dead_code, reason = "held for its drop")] Arc<dyn AsRef<[u
 /// Why f64 is refused.
 pub(crate) const NO_F64: &str = "Metal has no 64-bit floats; cast to f32, or use the cpu";
 
-fn fuses_input(kernel: &'static str, slot: usize) -> bool {
-    match kernel {
-        "matmul" | "quant_matmul" | "attention" | "wkv7" => false,
-        "rms_norm" | "layer_norm" => slot == 0,
-        "rope" => slot < 2,
-        "custom" => false,
-        _ => true,
-    }
+/// Products take their operands from memory; norms fuse into x alone, rope not into its frequencies.
+fn fuses_input(family: Family, slot: usize) -> bool {
+    let products = matches!(family, Family::Matmul | Family::QuantMatmul);
+    let norms = matches!(family, Family::RmsNorm | Family::LayerNorm);
+    !products && (!norms || slot == 0) && (family != Family::Rope || slot < 2)
 }
 
 impl Backend for MetalBackend {
@@ -327,7 +286,7 @@ impl Backend for MetalBackend {
     fn prepare(&self, plans: &[Arc<Plan>]) {
         // A device that cannot be opened says so when a plan is compiled.
         let Ok(device) = self.device() else { return };
-        let recipes: Vec<_> = plans.iter().flat_map(|plan| recipes(plan, device.driver.facts())).collect();
+        let recipes: Vec<_> = plans.iter().flat_map(|plan| recipes_of(plan, device.driver.facts())).collect();
         device.pipelines.prepare(&*device.driver, &recipes);
     }
 
@@ -346,7 +305,7 @@ impl Backend for MetalBackend {
     fn memory(&self) -> MemoryStats {
         // A device that nobody used yet is not opened for the answer.
         match self.opened.get() {
-            Some(Ok(device)) => device.stats(),
+            Some(Ok(device)) => device.pools.stats(),
             _ => MemoryStats::default(),
         }
     }
@@ -358,8 +317,7 @@ impl Backend for MetalBackend {
 
     fn trim(&self) {
         if let Some(Ok(device)) = self.opened.get() {
-            device.pool.trim();
-            device.private.trim();
+            device.pools.trim();
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::source::source;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_backend::{Buffer, Executable, Fence, Run};
-use wootz_gpu::{Buffers, Program, refuse_f64};
+use wootz_gpu::{Buffers, Placed, Program, refuse_f64};
 use wootz_ir::custom::Language;
 use wootz_ir::{Number, Result};
 use wootz_plan::fault::NO_FAULT;
@@ -50,25 +50,8 @@ const MAX_BINDINGS: usize = 31;
 impl MetalExecutable {
     pub fn new(device: &OpenDevice, plan: Arc<Plan>) -> Result<MetalExecutable> {
         refuse_f64(&plan, &device.name, NO_F64)?;
-        let facts = device.driver.facts();
-        let steps = plan.clone();
-        let program = Program::new(plan, |index, step| {
-            let launches = exec::launches(step, facts)?;
-            let list = launches.list.into_iter().map(|launch| {
-                let code = code_of(&steps, index, &launch);
-                let needed = code.bindings.len();
-                if needed > MAX_BINDINGS {
-                    let reason = format!("it needs {needed} buffers; Metal binds {MAX_BINDINGS}");
-                    return exec::refuse(step, facts, &reason);
-                }
-                Ok(Coded { launch, code })
-            });
-            Ok(wootz_gpu::Launches { list: list.collect::<Result<_>>()?, scratch: launches.scratch })
-        })?;
-        let recipe = |placed: &wootz_gpu::Placed<Coded>| {
-            recipe(&program.plan.steps[placed.step], &placed.launch.launch, &placed.launch.code)
-        };
-        let recipes: Vec<Recipe> = program.launches.iter().map(recipe).collect();
+        let program = coded(plan, device.driver.facts())?;
+        let recipes = recipes(&program);
         let pipelines =
             device.pipelines.get_all(&*device.driver, &recipes).map_err(|e| device.error(e.to_string()))?;
         let kernels = recipes.into_iter().zip(&program.launches).map(|(r, l)| (r.kernel, l.step)).collect();
@@ -229,22 +212,37 @@ impl Executable for MetalExecutable {
     }
 }
 
-/// The code around a launch's kernel.
-fn code_of(plan: &Plan, index: usize, launch: &Launch) -> StepCode {
-    match launch.custom {
-        Some(_) => user_code(&plan.steps[index]),
-        None => step_code(plan, index, &launch.parts),
-    }
+/// The launches of a plan, each with the code around its kernel.
+fn coded(plan: Arc<Plan>, facts: &Facts) -> Result<Program<Coded>> {
+    let steps = plan.clone();
+    Program::new(plan, |index, step| {
+        let launches = exec::launches(step, facts)?;
+        let list = launches.list.into_iter().map(|launch| {
+            let code = match launch.custom {
+                Some(_) => user_code(step),
+                None => step_code(&steps, index, &launch.parts),
+            };
+            let needed = code.bindings.len();
+            if needed > MAX_BINDINGS {
+                let reason = format!("it needs {needed} buffers; Metal binds {MAX_BINDINGS}");
+                return exec::refuse(step, facts, &reason);
+            }
+            Ok(Coded { launch, code })
+        });
+        Ok(wootz_gpu::Launches { list: list.collect::<Result<_>>()?, scratch: launches.scratch })
+    })
 }
 
-/// What the pipelines of a plan are made from; of steps that cannot run, nothing.
-pub(crate) fn recipes(plan: &Plan, facts: &Facts) -> Vec<Recipe> {
-    let steps = plan.steps.iter().enumerate();
-    let launches = steps.filter_map(|(i, step)| Some((i, step, exec::launches(step, facts).ok()?.list)));
-    let of_step = |(i, step, list): (usize, &Step, Vec<Launch>)| -> Vec<Recipe> {
-        list.iter().map(|launch| recipe(step, launch, &code_of(plan, i, launch))).collect()
+/// What the pipelines of a plan are made from; nothing for one that cannot run.
+pub(crate) fn recipes_of(plan: &Arc<Plan>, facts: &Facts) -> Vec<Recipe> {
+    coded(plan.clone(), facts).map_or_else(|_| Vec::new(), |program| recipes(&program))
+}
+
+fn recipes(program: &Program<Coded>) -> Vec<Recipe> {
+    let recipe = |placed: &Placed<Coded>| {
+        recipe(&program.plan.steps[placed.step], &placed.launch.launch, &placed.launch.code)
     };
-    launches.flat_map(of_step).collect()
+    program.launches.iter().map(recipe).collect()
 }
 
 /// What a launch's pipeline is made from.
@@ -259,14 +257,14 @@ fn recipe(step: &Step, launch: &Launch, code: &StepCode) -> Recipe {
 }
 
 /// The generated code around each launch of a plan, for people: a title, and the text between prelude and family.
-pub fn generated_code(plan: &Plan, facts: &Facts) -> Result<Vec<(String, String)>> {
-    let mut list = Vec::new();
-    for (index, step) in plan.steps.iter().enumerate() {
-        for launch in exec::launches(step, facts)?.list {
-            let defines: Vec<String> = launch.defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            let title = format!("{} {} {}", launch.kernel, step.label, defines.join(" "));
-            list.push((title.trim_end().to_string(), code_of(plan, index, &launch).text));
-        }
-    }
-    Ok(list)
+pub fn generated_code(plan: Arc<Plan>, facts: &Facts) -> Result<Vec<(String, String)>> {
+    let program = coded(plan, facts)?;
+    let titled = |placed: Placed<Coded>| {
+        let Coded { launch, code } = placed.launch;
+        let defines: Vec<String> = launch.defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let label = &program.plan.steps[placed.step].label;
+        let title = format!("{} {label} {}", launch.kernel, defines.join(" "));
+        (title.trim_end().to_string(), code.text)
+    };
+    Ok(program.launches.into_iter().map(titled).collect())
 }

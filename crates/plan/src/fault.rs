@@ -3,8 +3,8 @@
 //! Every device reports the lowest faulting step, whichever thread found it first: kernels keep the minimum of
 //! [`word`]s, and [`Plan::fault`] turns what is left into the error.
 
-use crate::Plan;
-use wootz_ir::{Error, Fault, Result};
+use crate::{Plan, Step};
+use wootz_ir::{DType, Error, Fault, Result};
 
 /// The word of a run in which nothing was wrong.
 pub const NO_FAULT: u32 = u32::MAX;
@@ -34,5 +34,12 @@ impl Plan {
                 detail: format!("{}: the fault word holds {word:#x}, which no kernel writes", step.label),
             },
         })
+    }
+}
+
+impl Step {
+    /// The error of a device that cannot run the step for a dtype.
+    pub fn refused(&self, dtype: DType, device: impl Into<String>, reason: impl Into<String>) -> Error {
+        Error::Unsupported { op: self.label.clone(), dtype, device: device.into(), reason: reason.into() }
     }
 }

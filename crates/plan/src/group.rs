@@ -9,11 +9,10 @@
 //! its only reader.
 
 use crate::canonical::Canonical;
-use crate::lower::family;
 use crate::plan::Capabilities;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use wootz_ir::{ElementwiseOp, Op};
+use wootz_ir::{ElementwiseOp, Op, Reads};
 
 /// A kernel in the making.
 struct Group {
@@ -226,9 +225,9 @@ impl Walk<'_> {
         self.result.fused_into[index as usize] = epilogue;
         self.result.is_root[index as usize] = epilogue.is_none();
         for (slot, &operand) in node.operands.iter().enumerate() {
-            let fuses =
-                (self.capabilities.fuses_input)(family(&node.op), slot) && !needs_plain(&node.op, slot);
-            if !fuses || !(self.graph.is_code(operand) || self.graph.is_view(operand)) {
+            if !fuses(&node.op, slot, self.capabilities)
+                || !(self.graph.is_code(operand) || self.graph.is_view(operand))
+            {
                 self.readers[operand as usize].store();
                 continue;
             }
@@ -244,37 +243,23 @@ impl Walk<'_> {
         let group = &mut self.groups[group as usize];
         let fits = !group.is_input
             && !group.has_kernel
-            && takes_epilogue(&node.op)
-            && (self.capabilities.fuses_output)(family(&node.op))
+            && takes_epilogue(&node.op, self.capabilities)
             && self.graph.nodes[group.root as usize].shape == node.shape;
         group.has_kernel |= fits;
         fits.then_some(group.root)
     }
 }
 
-/// Operands that a kernel reads at places of its own choosing, so that no code can stand in front of them.
-pub(crate) fn needs_plain(op: &Op, slot: usize) -> bool {
-    match op {
-        Op::Gather { .. } => slot == 0,
-        Op::QuantMatmul { .. } => slot == 1,
-        Op::QuantGather { .. } => slot == 0,
-        Op::Attention(_) | Op::Wkv7 | Op::Custom(_) => true,
-        Op::WriteAt { .. } => slot != 1,
-        _ => false,
-    }
+/// Whether operand `slot` of a kernel can be computed inside of it on a device.
+pub(crate) fn fuses(op: &Op, slot: usize, capabilities: &Capabilities) -> bool {
+    op.family().reads(slot) == Reads::Fused && (capabilities.fuses_input)(op.family(), slot)
 }
 
-/// Ops that write straight into a buffer which others have written before leave no room for code behind them.
-fn takes_epilogue(op: &Op) -> bool {
-    !matches!(
-        op,
-        Op::Concat { .. }
-            | Op::UpdateSlice(_)
-            | Op::WriteAt { .. }
-            | Op::Scatter { .. }
-            | Op::Wkv7
-            | Op::Custom(_)
-    )
+/// Whether code can stand behind an op. Those that write into parts of a buffer leave no room for it.
+fn takes_epilogue(op: &Op, capabilities: &Capabilities) -> bool {
+    !matches!(op, Op::Concat { .. } | Op::UpdateSlice(_))
+        && op.family().takes_epilogue()
+        && (capabilities.fuses_output)(op.family())
 }
 
 /// An upper bound of the work to compute a node from memory.

@@ -2,7 +2,8 @@
 
 use crate::canonical::Canonical;
 use crate::fuse::{Blocked, Context, Fuser, Gathered, Stored, collapse};
-use crate::group::{Grouping, needs_plain};
+use crate::group::{Grouping, fuses};
+use crate::kernel::Kernel;
 use crate::memory;
 use crate::plan::*;
 use smallvec::{SmallVec, smallvec};
@@ -26,32 +27,6 @@ impl Plan {
         plan.graph_nodes = graph.nodes.len();
         memory::place(&mut plan, capabilities.alignment);
         plan
-    }
-}
-
-/// The kernel family that an op runs in.
-pub(crate) fn family(op: &Op) -> &'static str {
-    match op {
-        Op::Leaf { .. } | Op::Constant | Op::Iota | Op::Elementwise(_) | Op::Cast | Op::View(_) => "map",
-        Op::Concat { .. } | Op::UpdateSlice(_) => "map",
-        Op::Reduce(..) => "reduce",
-        Op::ArgReduce(..) => "arg_reduce",
-        Op::Scan(_) => "scan",
-        Op::Sort { .. } => "sort",
-        Op::ArgSort { .. } => "argsort",
-        Op::Matmul => "matmul",
-        Op::Softmax { .. } => "softmax",
-        Op::RmsNorm { .. } => "rms_norm",
-        Op::LayerNorm { .. } => "layer_norm",
-        Op::Rope(_) => "rope",
-        Op::Attention(_) => "attention",
-        Op::Gather { .. } => "gather",
-        Op::Scatter { .. } => "scatter",
-        Op::WriteAt { .. } => "write_at",
-        Op::QuantMatmul { .. } => "quant_matmul",
-        Op::QuantGather { .. } => "quant_gather",
-        Op::Wkv7 => "wkv7",
-        Op::Custom(_) => "custom",
     }
 }
 
@@ -180,7 +155,7 @@ impl<'a> Lowering<'a> {
     /// An operand of a structured node: fused code, or a plain load where the kernel asks for one.
     fn operand(&mut self, node: &GraphNode, slot: usize, views: &[View]) -> Gathered {
         let index = node.operands[slot];
-        let plain = needs_plain(&node.op, slot) || !(self.capabilities.fuses_input)(family(&node.op), slot);
+        let plain = !fuses(&node.op, slot, self.capabilities);
         if plain {
             self.in_memory(index);
         }
@@ -283,7 +258,7 @@ impl<'a> Lowering<'a> {
         if let Some(value) = self.value_of_nothing(node) {
             return self.emit_fill(index, root, value);
         }
-        let (kernel, input_views) = self.kernel(node);
+        let (kernel, input_views) = Kernel::of(node, |slot| &self.node(node.operands[slot]).shape);
         let mut names = Vec::new();
         let mut inputs = Vec::new();
         for (slot, views) in input_views.iter().enumerate() {
@@ -333,62 +308,6 @@ impl<'a> Lowering<'a> {
         if root != index {
             self.emit_copy(root);
         }
-    }
-
-    /// The kernel of a structured node, and the views under which it reads each operand.
-    fn kernel(&self, node: &GraphNode) -> (Kernel, Vec<Vec<View>>) {
-        let operand = |slot: usize| &self.node(node.operands[slot]).shape;
-        let mut views: Vec<Vec<View>> = vec![vec![]; node.operands.len()];
-        let kernel = match &node.op {
-            Op::Reduce(op, axes) => {
-                let shape = operand(0);
-                let kept = (0..shape.rank()).filter(|&a| !axes.contains(a));
-                let permutation: SmallVec<[u8; 8]> = kept.chain(axes.iter()).map(|a| a as u8).collect();
-                views[0].push(View::Permute(permutation));
-                Kernel::Reduce { op: *op, inner: axes.iter().map(|a| shape[a]).product() }
-            }
-            Op::ArgReduce(op, axis) => {
-                let rank = operand(0).rank() as u8;
-                let permutation = (0..rank).filter(|a| a != axis).chain([*axis]).collect();
-                views[0].push(View::Permute(permutation));
-                Kernel::ArgReduce(*op)
-            }
-            Op::Scan(op) => Kernel::Scan(*op),
-            Op::Sort { descending, limit } => Kernel::Sort { descending: *descending, limit: *limit },
-            Op::ArgSort { descending, limit } => Kernel::ArgSort { descending: *descending, limit: *limit },
-            Op::Softmax { log } => Kernel::Softmax { log: *log },
-            Op::RmsNorm { eps } => Kernel::RmsNorm { eps: *eps },
-            Op::LayerNorm { eps } => Kernel::LayerNorm { eps: *eps },
-            Op::Rope(style) => Kernel::Rope(*style),
-            Op::Matmul => {
-                let rank = node.shape.rank();
-                Kernel::Matmul {
-                    batch: node.shape[..rank - 2].iter().product(),
-                    m: node.shape[rank - 2],
-                    n: node.shape[rank - 1],
-                    k: operand(0)[rank - 1],
-                }
-            }
-            Op::Attention(spec) => Kernel::Attention(*spec),
-            Op::Gather { axis } => Kernel::Gather { axis: *axis },
-            Op::QuantMatmul { format, activations } => {
-                Kernel::QuantMatmul { format: *format, activations: *activations }
-            }
-            Op::QuantGather { format } => Kernel::QuantGather { format: *format },
-            Op::Wkv7 => Kernel::Wkv7,
-            Op::Custom(kernel) => Kernel::Custom(kernel.clone()),
-            Op::Leaf { .. }
-            | Op::Constant
-            | Op::Iota
-            | Op::Elementwise(_)
-            | Op::Cast
-            | Op::View(_)
-            | Op::Concat { .. }
-            | Op::UpdateSlice(_)
-            | Op::WriteAt { .. }
-            | Op::Scatter { .. } => unreachable!("{} is not a kernel of its own", node.op.name()),
-        };
-        (kernel, views)
     }
 
     /// Each operand is computed straight into its part of the result.

@@ -7,12 +7,8 @@
 
 mod maker;
 
-use crate::case::evaluate;
-use crate::leaf::{LayoutClass, Leaf};
-use crate::random::Random;
-use crate::tolerance::{Tolerance, epsilon};
-use crate::values;
 use maker::Maker;
+use wootz_conformance::{LayoutClass, Leaf, Random, Tolerance, epsilon, evaluate, values};
 use wootz_ir::graph::NodeRef;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Result};

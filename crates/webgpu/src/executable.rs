@@ -82,12 +82,16 @@ impl GpuExecutable {
         let resident = self.resident(gpu)?;
         let take = |bytes: usize, what: &str| Ok(Buffer::new(GpuMemory::new(gpu, bytes, what)?));
         let buffers = self.program.allocate(run.leaves, take, take)?;
-        let held = Held {
+        let bound = Bound {
+            program: &self.program,
+            resident: &resident,
+            buffers: &buffers,
             params: self.upload_params(gpu, &resident, run.params)?,
             detours: self.detours(gpu, &buffers)?,
         };
-        let binder = Binder { program: &self.program, resident: &resident, buffers: &buffers, held: &held };
-        let groups = binder.groups(gpu)?;
+        let launch = |i: usize| Ok((&resident.pipelines[i], bound.slots(i)?));
+        let launches = (0..self.program.launches.len()).map(launch).collect::<Result<Vec<_>>>()?;
+        let groups = gpu.groups.get(gpu, &launches)?;
         let staging = if buffers.faults.is_some() { Some(Staging::new(gpu, 4)?) } else { None };
         let faults = buffers.faults.as_ref().map(memory).transpose()?.map(GpuMemory::raw);
         let submission = gpu.guarded("submitting a plan", || {
@@ -101,7 +105,7 @@ impl GpuExecutable {
                 pass.set_bind_group(0, &groups[i], &[]);
                 let [x, y, z] = placed.launch.groups;
                 pass.dispatch_workgroups(x, y, z);
-                if let Some(Detour { memory, to: (scratch, at), bytes }) = &held.detours[i] {
+                if let Some(Detour { memory, to: (scratch, at), bytes }) = &bound.detours[i] {
                     drop(pass);
                     encoder.copy_buffer_to_buffer(memory.raw(), 0, scratch, *at, *bytes);
                     pass = encoder.begin_compute_pass(&Default::default());
@@ -166,13 +170,6 @@ impl GpuExecutable {
     }
 }
 
-/// Memory of one run beside its buffers; back in the pool at once, for later submissions come after this one.
-struct Held {
-    params: Option<GpuMemory>,
-    /// By launch.
-    detours: Vec<Option<Detour>>,
-}
-
 /// A result that is written elsewhere and then copied to its place in scratch.
 struct Detour {
     memory: GpuMemory,
@@ -180,21 +177,17 @@ struct Detour {
     bytes: u64,
 }
 
-struct Binder<'a> {
+/// A run on its way to the device. Its memory is back in the pool at once, for later submissions come after this one.
+struct Bound<'a> {
     program: &'a Program<Launch>,
     resident: &'a Resident,
     buffers: &'a Buffers<'a>,
-    held: &'a Held,
+    params: Option<GpuMemory>,
+    /// By launch.
+    detours: Vec<Option<Detour>>,
 }
 
-impl Binder<'_> {
-    /// The bind group of each launch.
-    fn groups(&self, gpu: &Gpu) -> Result<Vec<wgpu::BindGroup>> {
-        let launch = |i: usize| Ok((&self.resident.pipelines[i], self.slots(i)?));
-        let launches = (0..self.program.launches.len()).map(launch).collect::<Result<Vec<_>>>()?;
-        gpu.groups.get(gpu, &launches)
-    }
-
+impl Bound<'_> {
     /// What launch `i` is bound to.
     fn slots(&self, i: usize) -> Result<Vec<Slot<'_>>> {
         let placed = &self.program.launches[i];
@@ -204,12 +197,12 @@ impl Binder<'_> {
             let (memory, offset) = (&self.resident.blocks, self.resident.block_offsets[i]);
             slots.push(Slot { binding: 0, memory, offset, bytes: launch.uniform.len() * 4 });
         }
-        if let (false, Some(memory)) = (launch.params.is_empty(), &self.held.params) {
+        if let (false, Some(memory)) = (launch.params.is_empty(), &self.params) {
             let bytes = launch.params.len().next_multiple_of(2) * 8;
             slots.push(Slot { binding: 1, memory, offset: self.resident.param_offsets[i], bytes });
         }
         for (slot, binding) in launch.bindings.iter().enumerate() {
-            let (memory, base) = match &self.held.detours[i] {
+            let (memory, base) = match &self.detours[i] {
                 Some(detour) if !binding.read_only => (&detour.memory, 0),
                 _ => {
                     let (buffer, offset) = self.program.place(placed, binding.bound, self.buffers);

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use wootz_backend::{DeviceKind, HostMemory};
+use wootz_conformance::exceptions::{EXCEPTIONS, Ledger, Verdict};
+use wootz_conformance::{Build, Case, Leaf, Mismatch, cases, decode, expected_faults};
 use wootz_ir::graph::NodeRef;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Error, Result};
-use wootz_testkit::exceptions::{EXCEPTIONS, Ledger, Verdict};
-use wootz_testkit::{Build, Case, Leaf, Mismatch, cases, decode, expected_faults};
 
-pub use wootz_testkit::Level;
+pub use wootz_conformance::Level;
 
 /// How one op family of one dtype did.
 #[derive(Clone, Debug, Default)]

@@ -32,22 +32,9 @@ impl CostModel {
     pub fn estimate(&self, plan: &Plan) -> f64 {
         let step = |step: &Step| {
             let memory = plan.step_bytes(step) as f64 * self.byte;
-            self.step + memory.max(flops(step) * self.flop)
+            self.step + memory.max(step.flops() * self.flop)
         };
         self.submit + plan.steps.iter().map(step).sum::<f64>()
-    }
-}
-
-/// Multiply-adds of products, counted twice each; other kernels are bound by memory.
-pub(crate) fn flops(step: &Step) -> f64 {
-    match step.kernel {
-        Kernel::Matmul { batch, m, n, k } => 2.0 * (batch * m * n) as f64 * k as f64,
-        Kernel::QuantMatmul { .. } => {
-            2.0 * step.input_shapes[0].count() as f64
-                * step.input_shapes[1].first().copied().unwrap_or(0) as f64
-        }
-        Kernel::Attention(_) => 4.0 * step.shape.count() as f64 * step.input_shapes[1][2] as f64,
-        _ => 0.0,
     }
 }
 

@@ -332,7 +332,7 @@ impl Programs {
 
 /// Bytes touched plus operations of products.
 fn work_of(plan: &Plan) -> f64 {
-    plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + dispatch::flops(step)).sum()
+    plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + step.flops()).sum()
 }
 
 /// Refuses graphs with a dtype that the device lacks.

@@ -8,10 +8,10 @@ mod linear;
 mod movement;
 mod row;
 
-pub use index::{gather, scatter, take, update_slice, write_at};
-pub use linear::{AttentionOptions, attention, matmul, quant_gather, quant_matmul, wkv7};
-pub use movement::{concat, expand, permute, reshape, slice};
-pub use row::{arg_reduce, argsort, layer_norm, reduce, rms_norm, rope, scan, softmax, sort};
+pub use index::*;
+pub use linear::*;
+pub use movement::*;
+pub use row::*;
 
 use crate::custom::CustomKernel;
 use crate::dtype::{DType, Number};

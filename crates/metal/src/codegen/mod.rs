@@ -6,7 +6,7 @@
 mod msl;
 mod step;
 
-pub use msl::Msl;
+pub use msl::{Msl, storage};
 pub use step::{Parts, StepCode, step_code, user_code};
 
 use wootz_gpu::quads_of_layout;

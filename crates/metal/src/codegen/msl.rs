@@ -215,11 +215,8 @@ impl Language for Msl {
         }
     }
 
-    fn multiply_add(t: ScalarType, a: &str, b: &str, c: &str) -> String {
-        if t.is_float() {
-            return format!("fma({a}, {b}, {c})");
-        }
-        Msl::binary(BinaryFn::Add, t, &Msl::binary(BinaryFn::Mul, t, a, b), c)
+    fn multiply_add(a: &str, b: &str, c: &str) -> String {
+        format!("fma({a}, {b}, {c})")
     }
 
     fn select(_: ScalarType, condition: &str, yes: &str, no: &str) -> String {
@@ -229,13 +226,8 @@ impl Language for Msl {
     fn convert(from: ScalarType, to: ScalarType, a: &str) -> String {
         match to {
             ScalarType::Bool => format!("{a} != 0"),
-            ScalarType::I32 | ScalarType::U32 | ScalarType::I64 | ScalarType::U64 if from.is_float() => {
-                format!("to_{}({a})", Msl::name(to))
-            }
-            ScalarType::I32 | ScalarType::U32 | ScalarType::I64 | ScalarType::U64 => {
-                format!("{}({a})", Msl::name(to))
-            }
-            ScalarType::F32 | ScalarType::F64 => format!("{}({a})", Msl::name(to)),
+            _ if from.is_float() && !to.is_float() => format!("to_{}({a})", Msl::name(to)),
+            _ => format!("{}({a})", Msl::name(to)),
         }
     }
 

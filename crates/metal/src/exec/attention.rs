@@ -3,6 +3,7 @@
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use crate::source::{Texts, kernels};
 use wootz_gpu::problem::AttentionProblem as Problem;
 use wootz_ir::op::AttentionSpec;
 use wootz_ir::{DType, Result};
@@ -42,9 +43,9 @@ pub fn launches(step: &Step, facts: &Facts, spec: AttentionSpec) -> Result<Launc
 }
 
 /// Macros and numbers that all variants share.
-fn common(p: &Problem, splits: usize, loads: &[&Load], family: &'static str) -> Launch {
+fn common(p: &Problem, splits: usize, loads: &[&Load], texts: Texts, kernel: &'static str) -> Launch {
     let unit = |slot: usize| loads[slot].layout.strides[3] == 1;
-    let mut launch = Launch::new(family, family)
+    let mut launch = Launch::new(texts, kernel)
         .define("K_WIDTH", p.d)
         .define("V_WIDTH", p.e)
         .define("MASK", u32::from(p.spec.mask))
@@ -69,7 +70,10 @@ fn decode_memory(p: &Problem, rows: usize, simds: usize) -> usize {
 fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     let simds = [4, 2].into_iter().find(|&n| decode_memory(p, rows, n) <= MODEST_MEMORY).unwrap_or(1);
     let splits = (ENOUGH_GROUPS / (p.b * p.g)).min(p.s / KEYS_OF_SPLIT).max(1);
-    let mut launch = common(p, splits, loads, "attention_decode").define("ROWS", rows).define("SIMDS", simds);
+    let mut launch =
+        common(p, splits, loads, kernels!("products", "attention", "attention_decode"), "attention_decode")
+            .define("ROWS", rows)
+            .define("SIMDS", simds);
     launch.groups = [1, (p.b * p.g) as u32, splits as u32];
     launch.threads = [32 * simds as u32, 1, 1];
     if splits == 1 {
@@ -78,11 +82,9 @@ fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     let mut launch = launch.define("SPLIT", 1);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     let out_rows = p.rows();
-    let mut combine = Launch::new("attention_combine", "attention_combine").define("V_WIDTH", p.e).over(
-        out_rows * p.e,
-        256,
-        1 << 16,
-    );
+    let mut combine = Launch::new(kernels!("attention_combine"), "attention_combine")
+        .define("V_WIDTH", p.e)
+        .over(out_rows * p.e, 256, 1 << 16);
     combine.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
     combine.dims = launch.dims.clone();
     Launches { list: vec![launch, combine], scratch: splits * out_rows * (p.e + 2) * size_of::<f32>() }
@@ -100,16 +102,18 @@ fn prefill_keys(p: &Problem, half: bool) -> Option<usize> {
 }
 
 fn prefill(p: &Problem, rows: usize, keys: usize, half: bool, loads: &[&Load]) -> Launches {
-    let mut launch = common(p, 1, loads, "attention_prefill")
-        .define("KEYS", keys)
-        .define("TILE_TYPE", if half { "half" } else { "float" });
+    let mut launch =
+        common(p, 1, loads, kernels!("products", "attention", "attention_prefill"), "attention_prefill")
+            .define("KEYS", keys)
+            .define("TILE_TYPE", if half { "half" } else { "float" });
     launch.groups = [rows.div_ceil(32) as u32, (p.b * p.g) as u32, 1];
     launch.threads = [128, 1, 1];
     launch.alone()
 }
 
 fn tiled(p: &Problem, loads: &[&Load]) -> Launches {
-    let mut launch = common(p, 1, loads, "attention_tiled");
+    let mut launch =
+        common(p, 1, loads, kernels!("products", "attention", "attention_tiled"), "attention_tiled");
     launch.groups = [p.t as u32, (p.b * p.h) as u32, 1];
     launch.threads = [64, 1, 1];
     launch.alone()

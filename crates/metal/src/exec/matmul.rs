@@ -7,6 +7,7 @@
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use crate::source::kernels;
 use wootz_gpu::problem::MatmulProblem;
 use wootz_ir::{DType, Result};
 use wootz_plan::{Load, Step};
@@ -149,7 +150,7 @@ fn gemv(p: &Problem, config: Config, facts: &Facts) -> Launches {
     let per_group = simds * if lanes_along_rows { 32 } else { rows_each };
     let k_of_split = p.k.div_ceil(splits).max(1);
     let splits = p.k.div_ceil(k_of_split).max(1);
-    let mut launch = Launch::new("gemv", "gemv")
+    let mut launch = Launch::new(kernels!("products", "gemv"), "gemv")
         .define("SWAPPED", u32::from(swapped))
         .define("VECTORS", vectors)
         .define("ROWS", rows_each)
@@ -173,7 +174,7 @@ fn gemm(p: &Problem, config: Config) -> Launches {
     // A run of neighbours goes along k where k is contiguous, else along the other axis where that is, else along k.
     let along_k = |s: Strides| s.k == 1 || s.outer != 1;
     let half = p.dtypes == (DType::F16, DType::F16);
-    let launch = Launch::new("gemm", "gemm")
+    let launch = Launch::new(kernels!("products", "matrix_sums", "gemm"), "gemm")
         .define("TILE_M", tile_m)
         .define("TILE_N", tile_n)
         .define("TILE_K", tile_k)
@@ -192,7 +193,7 @@ fn gemm(p: &Problem, config: Config) -> Launches {
 }
 
 fn tiled(p: &Problem) -> Launches {
-    let mut launch = with_weights(Launch::new("gemm_tiled", "gemm_tiled"), p);
+    let mut launch = with_weights(Launch::new(kernels!("products", "gemm_tiled"), "gemm_tiled"), p);
     launch.dims = dims(p, p.k.max(1));
     launch.groups = [p.n.div_ceil(32) as u32, p.m.div_ceil(32) as u32, p.batch as u32];
     launch.threads = [64, 1, 1];
@@ -207,7 +208,7 @@ fn finished(mut launch: Launch, p: &Problem, splits: usize) -> Launches {
     launch = launch.define("SPLIT", 1);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     let points = p.count();
-    let mut sum = Launch::new("split_sum", "split_sum").over(points, 256, 1 << 16);
+    let mut sum = Launch::new(kernels!("split_sum"), "split_sum").over(points, 256, 1 << 16);
     sum.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
     sum.dims = launch.dims.clone();
     Launches { list: vec![launch, sum], scratch: splits * points * size_of::<f32>() }

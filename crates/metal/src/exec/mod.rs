@@ -18,16 +18,17 @@ mod wkv7;
 
 use crate::codegen::Parts;
 use crate::driver::{Constant, ConstantKey, Facts, Grid};
+use crate::source::Texts;
 use std::sync::Arc;
 use wootz_gpu::problem::MatmulProblem;
-use wootz_ir::{CustomKernel, Error, Result};
+use wootz_ir::{CustomKernel, Result};
 use wootz_plan::{Kernel, Step};
 
 /// One launch of a kernel for a step.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The family's source, from `kernels/`.
-    pub family: &'static str,
+    pub texts: Texts,
     /// The kernel's name in it.
     pub kernel: &'static str,
     /// Macros put behind the prelude: name and value.
@@ -51,9 +52,9 @@ pub type Launches = wootz_gpu::Launches<Launch>;
 
 impl Launch {
     /// A launch of the whole step with neither macros nor constants.
-    pub fn new(family: &'static str, kernel: &'static str) -> Launch {
+    pub fn new(texts: Texts, kernel: &'static str) -> Launch {
         Launch {
-            family,
+            texts,
             kernel,
             defines: vec![],
             constants: vec![],
@@ -130,10 +131,5 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
 
 /// The error of a step that cannot run.
 pub fn refuse<T>(step: &Step, facts: &Facts, reason: &str) -> Result<T> {
-    Err(Error::Unsupported {
-        op: step.label.clone(),
-        dtype: step.dtype,
-        device: format!("metal ({})", facts.family),
-        reason: reason.into(),
-    })
+    Err(step.refused(step.dtype, format!("metal ({})", facts.family), reason))
 }

@@ -3,6 +3,7 @@
 use super::{Launch, Launches, refuse};
 use crate::codegen::{Msl, Parts};
 use crate::driver::Facts;
+use crate::source::kernels;
 use wootz_gpu::Language;
 use wootz_gpu::problem::RowsProblem;
 use wootz_ir::Result;
@@ -30,7 +31,7 @@ pub fn launches(step: &Step, facts: &Facts, order: Order) -> Result<Launches> {
     }
     let key = step.inputs[0].program.result_type(0);
     let base = |kernel: &'static str| {
-        let launch = Launch::new("sort", kernel).define("KEY", Msl::name(key));
+        let launch = Launch::new(kernels!("sort"), kernel).define("KEY", Msl::name(key));
         let launch = if order.descending { launch.define("DESCENDING", 1) } else { launch };
         if order.positions { launch.define("POSITIONS", 1) } else { launch }
     };
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn selections_shrink_to_one_tile() {
         for (width, limit, passes) in [(1025, 1, 2), (152_064, 40, 3), (152_064, 256, 5), (1 << 24, 1, 3)] {
-            let base = |kernel: &'static str| Launch::new("sort", kernel);
+            let base = |kernel: &'static str| Launch::new(kernels!("sort"), kernel);
             let launches = selection(Rows { rows: 2, width, limit, element: 8 }, &base);
             assert_eq!(launches.list.len(), passes, "{width} {limit}");
             assert_eq!(launches.list[passes - 1].groups, [1, 2, 1]);

@@ -1,7 +1,7 @@
 //! The steps of a random graph.
 
-use crate::random::Random;
 use std::sync::Arc;
+use wootz_conformance::Random;
 use wootz_ir::build;
 use wootz_ir::graph::{Node, NodeRef};
 use wootz_ir::op::{ArgOp, Axes, ReduceOp, ScanOp};

@@ -7,8 +7,10 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::{Deref, DerefMut};
 use wootz_gpu::{Access, Bound, Code, Language, quads_of_layout};
-use wootz_ir::{DType, Layout, ScalarType};
+use wootz_ir::{DType, Family, Layout, ScalarType};
 use wootz_plan::{Capabilities, Plan, Source, Step};
+
+const PARTS: [&str; 4] = ["x", "y", "z", "w"];
 
 /// One launch: a shader and everything it is given.
 #[derive(Debug)]
@@ -79,7 +81,7 @@ impl Facts {
         let plenty = self.max_bindings >= 11;
         Capabilities {
             fuses_input: if plenty {
-                |kernel, _| !matches!(kernel, "sort" | "argsort" | "wkv7")
+                |family, _| !matches!(family, Family::Sort | Family::ArgSort)
             } else {
                 |_, _| false
             },
@@ -263,6 +265,42 @@ impl<'a> Shader<'a> {
             coordinate_list(load.layout.shape.rank())
         );
         true
+    }
+
+    /// A function of the given signature that reads four neighbours along its last argument, called `last`, by calls of `one` up to
+    /// `extent`, with zeros beyond.
+    pub fn four_in_range(
+        &mut self,
+        signature: &str,
+        last: &str,
+        extent: usize,
+        one: impl Fn(&str) -> String,
+    ) {
+        let end = self.word(extent as u32);
+        let mut body = String::from("    var v = vec4<f32>();\n");
+        for (j, part) in PARTS.iter().enumerate() {
+            let at = format!("{last} + {j}u");
+            let _ = writeln!(body, "    if {at} < {end} {{\n        v.{part} = {};\n    }}", one(&at));
+        }
+        self.push(&format!("{signature} {{\n{body}    return v;\n}}\n"));
+    }
+
+    /// `put_columns(row, column, v)`: finishes four columns of a row of the result that starts at point `row`, as far as there are
+    /// any.
+    pub fn put_columns(&mut self, t: ScalarType, columns: usize) {
+        let end = self.word(columns as u32);
+        let body = if columns.is_multiple_of(4) {
+            self.finish_4(Some(t));
+            format!("    if column < {end} {{\n        finish_4(row + column, v);\n    }}\n")
+        } else {
+            self.finish(Some(t));
+            let one = |(j, part): (usize, &&str)| {
+                let at = format!("column + {j}u");
+                format!("    if {at} < {end} {{\n        finish(row + {at}, v.{part});\n    }}\n")
+            };
+            PARTS.iter().enumerate().map(one).collect()
+        };
+        self.push(&format!("fn put_columns(row: u32, column: u32, v: vec4<f32>) {{\n{body}}}\n"));
     }
 
     /// The position that a layout gives to the coordinates `c0 … cN`.

@@ -83,9 +83,7 @@ pub(crate) fn narrow_bits(dtype: DType, value: &str) -> String {
         DType::I16 => format!("(bitcast<u32>({value}) & 0xffffu)"),
         DType::F16 => format!("f16_from_f32({value})"),
         DType::BF16 => format!("bf16_from_f32({value})"),
-        DType::U32 | DType::U64 | DType::I32 | DType::I64 | DType::F32 | DType::F64 => {
-            unreachable!("{dtype} has words of its own")
-        }
+        _ => unreachable!("{dtype} has words of its own"),
     }
 }
 
@@ -99,9 +97,7 @@ pub(crate) fn widen_bits(dtype: DType, word: &str, shift: &str) -> String {
         DType::I16 => format!("(bitcast<i32>({word} << (16u - {shift})) >> 16u)"),
         DType::F16 => format!("f32_from_f16(({word} >> {shift}) & 0xffffu)"),
         DType::BF16 => format!("f32_of(({word} >> {shift}) << 16u)"),
-        DType::U32 | DType::U64 | DType::I32 | DType::I64 | DType::F32 | DType::F64 => {
-            unreachable!("{dtype} has words of its own")
-        }
+        _ => unreachable!("{dtype} has words of its own"),
     }
 }
 
@@ -227,6 +223,10 @@ impl Language for Wgsl {
             BinaryFn::Shl => own("shl"),
             BinaryFn::Shr => own("shr"),
         }
+    }
+
+    fn multiply_add(a: &str, b: &str, c: &str) -> String {
+        format!("({a} * {b} + {c})")
     }
 
     fn select(t: ScalarType, condition: &str, yes: &str, no: &str) -> String {

@@ -3,7 +3,6 @@
 use super::reduce::scratch_access;
 use super::{Launches, WG};
 use crate::codegen::{Shader, Task};
-use std::fmt::Write;
 use wootz_gpu::problem::AttentionProblem;
 use wootz_ir::ScalarType;
 use wootz_ir::op::AttentionSpec;
@@ -44,9 +43,13 @@ pub fn launches(task: &Task<'_>, spec: &AttentionSpec) -> Launches {
     if parts == 1 && queries >= 16 && columns <= 256 {
         let (mut code, t) = start();
         for (slot, extent) in [depth, depth, columns].into_iter().enumerate() {
-            quads(&mut code, slot, extent);
+            // Four neighbours along the last axis, in one access where they are a quad.
+            if !extent.is_multiple_of(4) || !code.plain_quads(slot) {
+                let signature = format!("fn at{slot}_4(c0: u32, c1: u32, c2: u32, c3: u32) -> vec4<f32>");
+                code.four_in_range(&signature, "c3", extent, |at| format!("at{slot}(c0, c1, c2, {at})"));
+            }
         }
-        put_columns(&mut code, t, columns);
+        code.put_columns(t, columns);
         code.constant("CHUNKS", columns.div_ceil(64));
         return code.launch("attention_tiles", batch * heads * queries.div_ceil(32)).into();
     }
@@ -92,40 +95,6 @@ fn operands(code: &mut Shader<'_>, spec: &AttentionSpec) -> ScalarType {
     };
     code.push(&format!("fn capped(score: f32) -> f32 {{\n    return {capped};\n}}\n"));
     t
-}
-
-/// `atN_4`: four neighbours along the last axis, zeros beyond its end, in one access where they are a quad.
-fn quads(code: &mut Shader<'_>, slot: usize, extent: usize) {
-    if extent.is_multiple_of(4) && code.plain_quads(slot) {
-        return;
-    }
-    let end = code.word(extent as u32);
-    let mut text = format!(
-        "fn at{slot}_4(c0: u32, c1: u32, c2: u32, c3: u32) -> vec4<f32> {{\n    var v = vec4<f32>();\n"
-    );
-    for (j, part) in ["x", "y", "z", "w"].iter().enumerate() {
-        let _ = writeln!(
-            text,
-            "    if c3 + {j}u < {end} {{\n        v.{part} = at{slot}(c0, c1, c2, c3 + {j}u);\n    }}"
-        );
-    }
-    text.push_str("    return v;\n}\n");
-    code.push(&text);
-}
-
-/// `put_columns(row, e, v)`: four columns of a row of the result that starts at point `row`, as far as there are any.
-fn put_columns(code: &mut Shader<'_>, t: ScalarType, columns: usize) {
-    let body = if columns.is_multiple_of(4) {
-        code.finish_4(Some(t));
-        "    if e < arg_columns() {\n        finish_4(row + e, v);\n    }\n".to_string()
-    } else {
-        code.finish(Some(t));
-        let one = |(j, part): (usize, &&str)| {
-            format!("    if e + {j}u < arg_columns() {{\n        finish(row + e + {j}u, v.{part});\n    }}\n")
-        };
-        ["x", "y", "z", "w"].iter().enumerate().map(one).collect()
-    };
-    code.push(&format!("fn put_columns(row: u32, e: u32, v: vec4<f32>) {{\n{body}}}\n"));
 }
 
 /// `visible(t)`: the first key that query `t` sees, and the one after the last.

@@ -33,7 +33,7 @@ pub enum Right {
     Blocks,
 }
 
-/// The launch, given `a_at_4`, functions that read `b`, and either `finish_4` or `finish`.
+/// The launch, given `a_at_4`, functions that read `b`, and `put_columns`.
 pub fn launch(problem: Problem, mut code: Shader<'_>, lanes: usize, right: Right) -> Launch {
     let rows = if problem.m <= 16 { 16 } else { 32 };
     let columns = 4 * QUADS * lanes;
@@ -105,12 +105,11 @@ fn kernel(problem: Problem, rows: usize, lanes: usize, right: Right) -> String {
         let _ = writeln!(out, "    if top + {r}u < m {{");
         for c in 0..QUADS {
             let column = format!("left + {}u", 4 * lanes * c);
-            let _ = writeln!(out, "        put_quad((batch * m + top + {r}u) * n, {column}, c{r}_{c});");
+            let _ = writeln!(out, "        put_columns((batch * m + top + {r}u) * n, {column}, c{r}_{c});");
         }
         out.push_str("    }\n");
     }
     out.push_str("}\n");
-    out.push_str(if problem.n.is_multiple_of(4) { PUT_QUAD } else { PUT_EACH });
     out
 }
 
@@ -160,19 +159,3 @@ fn across_blocks(out: &mut String, j: usize, part: &str) {
         let _ = writeln!(out, "        let b{j}_{c} = vec4<f32>({four});");
     }
 }
-
-const PUT_QUAD: &str = "fn put_quad(base: u32, column: u32, v: vec4<f32>) {
-    if column < arg_n() {
-        finish_4(base + column, v);
-    }
-}
-";
-
-const PUT_EACH: &str = "fn put_quad(base: u32, column: u32, v: vec4<f32>) {
-    let n = arg_n();
-    if column < n { finish(base + column, v.x); }
-    if column + 1u < n { finish(base + column + 1u, v.y); }
-    if column + 2u < n { finish(base + column + 2u, v.z); }
-    if column + 3u < n { finish(base + column + 3u, v.w); }
-}
-";

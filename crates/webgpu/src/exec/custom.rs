@@ -2,9 +2,10 @@
 
 use super::Launches;
 use crate::codegen::{Binding, Launch, Task, UserKernel};
+use crate::device::failure;
 use wootz_gpu::{Access, Bound};
+use wootz_ir::Result;
 use wootz_ir::custom::{CustomKernel, Language};
-use wootz_ir::{Error, Result};
 use wootz_plan::Source;
 
 pub fn launches(task: &Task<'_>, kernel: &CustomKernel) -> Result<Launches> {
@@ -23,12 +24,12 @@ pub fn launches(task: &Task<'_>, kernel: &CustomKernel) -> Result<Launches> {
     bindings.push(bind(task, step.stores[0].buffer, Access::Write)?);
     let groups: [usize; 3] =
         std::array::from_fn(|axis| source.grid[axis].div_ceil(source.group[axis].max(1)));
-    if let Some(&most) = groups.iter().max().filter(|&&g| g > task.facts.max_groups as usize) {
-        let limit = task.facts.max_groups;
-        return Err(refuse(
-            kernel,
-            format!("a grid of {most} workgroups along an axis; {limit} are the most"),
-        ));
+    let (most, limit) = (groups.iter().max().copied().unwrap_or(0), task.facts.max_groups);
+    if most > limit as usize {
+        let name = kernel.name();
+        return Err(failure(format!(
+            "{name}: a grid of {most} workgroups along an axis; {limit} are the most"
+        )));
     }
     let constants = source.constants.iter().map(|(name, value)| (name.clone(), value.to_f64())).collect();
     Ok(Launch {
@@ -48,11 +49,7 @@ fn bind(task: &Task<'_>, id: u32, access: Access) -> Result<Binding> {
     if bytes > task.facts.max_binding {
         let limit = task.facts.max_binding;
         let detail = format!("{}: an operand of {bytes} bytes where a binding has {limit}", task.step.label);
-        return Err(crate::device::failure(detail));
+        return Err(failure(detail));
     }
     Ok(Binding { bound: Bound::Plan(id), offset: 0, bytes, read_only: access == Access::Read })
-}
-
-fn refuse(kernel: &CustomKernel, detail: String) -> Error {
-    crate::device::failure(format!("{}: {detail}", kernel.name()))
 }

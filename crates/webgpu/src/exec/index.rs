@@ -20,6 +20,21 @@ fn coordinates(code: &mut Shader<'_>, shape: &Shape) -> String {
     out
 }
 
+/// The launch of `index_point`, with this body, at every one of `count` points.
+fn points(mut code: Shader<'_>, count: usize, body: &str) -> Launches {
+    code.push(&format!("fn index_point(i: u32) {{\n{body}}}\n"));
+    let groups = spread(&mut code, count);
+    code.launch("index_points", groups).into()
+}
+
+/// Lines that replace coordinate `axis` by what an index says, and end there if it is out of range.
+fn resolve(code: &mut Shader<'_>, axis: usize, index: &str, extent: usize) -> String {
+    let extent = code.word(extent as u32);
+    format!(
+        "    c{axis} = resolve_index({index}, {extent});\n    if c{axis} == NOWHERE {{\n        return;\n    }}\n"
+    )
+}
+
 pub fn gather(task: &Task<'_>, axis: usize) -> Launches {
     let count = task.step.shape.count();
     if count == 0 {
@@ -29,19 +44,13 @@ pub fn gather(task: &Task<'_>, axis: usize) -> Launches {
     let load = &task.step.inputs[0].loads[0];
     let index = Wgsl::convert(code.input(1), ScalarType::I64, "in1(i)");
     let mut body = coordinates(&mut code, &task.step.shape);
-    let extent = code.word(load.layout.shape[axis] as u32);
+    body.push_str(&resolve(&mut code, axis, &index, load.layout.shape[axis]));
     let position = code.strided_position(&load.layout);
     let t = load.dtype.compute();
     let value = code.element(load, "at");
-    let _ = write!(
-        body,
-        "    c{axis} = resolve_index({index}, {extent});\n    if c{axis} == NOWHERE {{\n        return;\n    }}\n    \
-         let at = {position};\n    finish(i, {value});\n"
-    );
+    let _ = write!(body, "    let at = {position};\n    finish(i, {value});\n");
     code.finish(Some(t));
-    code.push(&format!("fn index_point(i: u32) {{\n{body}}}\n"));
-    let groups = spread(&mut code, count);
-    code.launch("index_points", groups).into()
+    points(code, count, &body)
 }
 
 pub fn scatter(task: &Task<'_>, axis: usize, mode: ScatterMode) -> Launches {
@@ -56,21 +65,15 @@ pub fn scatter(task: &Task<'_>, axis: usize, mode: ScatterMode) -> Launches {
     let index = Wgsl::convert(code.input(0), ScalarType::I64, "in0(i)");
     code.input(1);
     let mut body = coordinates(&mut code, shape);
-    let extent = code.word(store.layout.shape[axis] as u32);
+    body.push_str(&resolve(&mut code, axis, &index, store.layout.shape[axis]));
     let position = code.strided_position(&store.layout);
-    let _ = write!(
-        body,
-        "    c{axis} = resolve_index({index}, {extent});\n    if c{axis} == NOWHERE {{\n        return;\n    }}\n    \
-         let at = {position};\n    let value = in1(i);\n"
-    );
+    let _ = write!(body, "    let at = {position};\n    let value = in1(i);\n");
     body.push_str(&if adds {
         add(&mut code, store)
     } else {
         format!("    {}\n", code.store(store, "at", "value"))
     });
-    code.push(&format!("fn index_point(i: u32) {{\n{body}}}\n"));
-    let groups = spread(&mut code, count);
-    code.launch("index_points", groups).into()
+    points(code, count, &body)
 }
 
 /// The lines that add `value` to the element `at`, whoever else adds to it.
@@ -130,7 +133,5 @@ pub fn write_at(task: &Task<'_>, axis: usize) -> Launches {
          return;\n    }}\n    c{axis} += bitcast<u32>(start);\n    let at = {position};\n    let value = in0(i);\n"
     );
     let _ = writeln!(body, "    {}", code.store(store, "at", "value"));
-    code.push(&format!("fn index_point(i: u32) {{\n{body}}}\n"));
-    let groups = spread(&mut code, count);
-    code.launch("index_points", groups).into()
+    points(code, count, &body)
 }

@@ -70,11 +70,7 @@ pub fn launches(task: &Task<'_>, problem: MatmulProblem) -> Launches {
     if let Some(lanes) = lanes {
         operand_4(&mut code, 0, "a_at", problem.k);
         operand_4(&mut code, 1, "b_at", problem.n);
-        if problem.n.is_multiple_of(4) {
-            code.finish_4(Some(t));
-        } else {
-            code.finish(Some(t));
-        }
+        code.put_columns(t, problem.n);
         return broadcast::launch(problem, code, lanes, Right::Floats).into();
     }
     code.finish(Some(t));
@@ -94,15 +90,7 @@ fn operand_4(code: &mut Shader<'_>, slot: usize, function: &str, columns: usize)
         code.push(&format!("{signature} {{\n{body}    return at{slot}_4({arguments});\n}}\n"));
         return;
     }
-    let end = code.word(columns as u32);
-    let mut body = String::from("    var v = vec4<f32>();\n");
-    for (j, c) in ["x", "y", "z", "w"].iter().enumerate() {
-        let _ = writeln!(
-            body,
-            "    if column + {j}u < {end} {{\n        v.{c} = {function}(batch, row, column + {j}u);\n    }}"
-        );
-    }
-    code.push(&format!("{signature} {{\n{body}    return v;\n}}\n"));
+    code.four_in_range(&signature, "column", columns, |at| format!("{function}(batch, row, {at})"));
 }
 
 /// Lines that find the coordinates of a batch in a plain operand, and all its coordinates as arguments.

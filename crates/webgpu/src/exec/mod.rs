@@ -17,10 +17,11 @@ mod softmax;
 mod sort;
 mod wkv7;
 
+use crate::NAME;
 use crate::codegen::{Launch, Shader, Task};
 use wootz_gpu::problem::MatmulProblem;
-use wootz_ir::{Error, Result};
-use wootz_plan::{Kernel, Step};
+use wootz_ir::Result;
+use wootz_plan::Kernel;
 
 /// Invocations of most workgroups.
 pub(crate) const WG: usize = 64;
@@ -58,7 +59,7 @@ pub(crate) fn launches(task: &Task<'_>) -> Result<Launches> {
         if launch.bindings.len() > task.facts.max_bindings {
             let (needed, limit) = (launch.bindings.len(), task.facts.max_bindings);
             let reason = format!("the step needs {needed} storage bindings, the adapter has {limit}");
-            return Err(unsupported(task.step, reason));
+            return Err(task.step.refused(task.step.dtype, NAME, reason));
         }
     }
     Ok(launches)
@@ -79,7 +80,7 @@ fn check(task: &Task<'_>) -> Result<()> {
         .unwrap_or(0);
     if reached >= limit {
         let reason = format!("positions up to {reached} do not fit 32 bits; split the tensor");
-        return Err(unsupported(step, reason));
+        return Err(step.refused(step.dtype, NAME, reason));
     }
     let quantised = match step.kernel {
         Kernel::QuantMatmul { .. } => Some(1),
@@ -90,16 +91,10 @@ fn check(task: &Task<'_>) -> Result<()> {
         && layout.shape[1] > 1
         && layout.strides[1] != 1
     {
-        return Err(unsupported(
-            step,
-            "the bytes of a quantised row do not follow one another; copy it".into(),
-        ));
+        let reason = "the bytes of a quantised row do not follow one another; copy it";
+        return Err(step.refused(step.dtype, NAME, reason));
     }
     Ok(())
-}
-
-fn unsupported(step: &Step, reason: String) -> Error {
-    Error::Unsupported { op: step.label.clone(), dtype: step.dtype, device: crate::NAME.into(), reason }
 }
 
 /// Workgroups for kernels that walk over `count` points, a run of them in each. A CPU likes fewer and longer runs.

@@ -5,15 +5,11 @@ use crate::codegen::{Shader, Task};
 use wootz_gpu::problem::RowsProblem;
 
 /// Entry points of a norm: for rows of any length, and for those that stay in registers.
-pub struct Norm {
-    pub rows: &'static str,
-    pub kept: &'static str,
-}
+pub type Entries = (&'static str, &'static str);
+pub const RMS: Entries = ("rms_norm_rows", "rms_norm_kept");
+pub const LAYER: Entries = ("layer_norm_rows", "layer_norm_kept");
 
-pub const RMS: Norm = Norm { rows: "rms_norm_rows", kept: "rms_norm_kept" };
-pub const LAYER: Norm = Norm { rows: "layer_norm_rows", kept: "layer_norm_kept" };
-
-pub fn launches(task: &Task<'_>, norm: Norm, eps: f64) -> Launches {
+pub fn launches(task: &Task<'_>, (in_rows, in_registers): Entries, eps: f64) -> Launches {
     let RowsProblem { rows, width } = RowsProblem::of(&task.step.input_shapes[0]);
     if rows * width == 0 {
         return Launches::default();
@@ -30,7 +26,7 @@ pub fn launches(task: &Task<'_>, norm: Norm, eps: f64) -> Launches {
         code.finish(Some(t));
         code.constant("WG", WG);
         code.by_subgroups(WG, None);
-        return code.launch(norm.rows, rows).into();
+        return code.launch(in_rows, rows).into();
     };
     for slot in 0..task.step.inputs.len() {
         code.input_4(slot);
@@ -40,7 +36,7 @@ pub fn launches(task: &Task<'_>, norm: Norm, eps: f64) -> Launches {
     code.constant("WG", wg);
     code.constant("KEEP", keep);
     code.by_subgroups(wg, None);
-    code.launch(norm.kept, rows).into()
+    code.launch(in_registers, rows).into()
 }
 
 /// The function that applies weight and bias at place `k` of a row.

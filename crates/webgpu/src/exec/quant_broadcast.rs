@@ -2,6 +2,7 @@
 //! of operations: a lane has rows of W to itself and reads a block of one in as few quads as there are, and the lanes of
 //! a subgroup hand each other what they have read of x.
 
+use super::quant_matmul::weight_access;
 use crate::codegen::{Launch, Shader};
 use std::fmt::Write;
 use wootz_gpu::problem::MatmulProblem as Problem;
@@ -63,22 +64,9 @@ pub fn block_in_registers(code: &mut Shader<'_>, rows: WeightRows, format: Block
         };
         let _ = writeln!(out, "    block[{i}] = {word};");
     }
-    out.push_str(BLOCK_BYTES_OF_REGISTERS);
-    code.push(&out);
+    code.push(&(out + "}\n"));
+    weight_access(code, false, |index| format!("block[{index}]"));
 }
-
-const BLOCK_BYTES_OF_REGISTERS: &str = "}
-fn weight_byte(at: u32) -> u32 {
-    return (block[at >> 2u] >> (8u * (at & 3u))) & 0xffu;
-}
-fn weight_word(at: u32) -> u32 {
-    let up = 8u * (at & 3u);
-    if up == 0u {
-        return block[at >> 2u];
-    }
-    return (block[at >> 2u] >> up) | (block[(at >> 2u) + 1u] << (32u - up));
-}
-";
 
 /// Rows of W that a lane has, for which x is read once. What is unrolled grows with them.
 fn columns(format: BlockFormat) -> usize {

@@ -67,11 +67,7 @@ fn on_a_cpu(task: &Task<'_>, format: BlockFormat, problem: Problem, lanes: usize
     code.push(&format!(
         "fn a_at_4(batch: u32, row: u32, k: u32) -> vec4<f32> {{\n    return in0_4(row * {columns} + k);\n}}\n"
     ));
-    if problem.n.is_multiple_of(4) {
-        code.finish_4(Some(t));
-    } else {
-        code.finish(Some(t));
-    }
+    code.put_columns(t, problem.n);
     broadcast::launch(problem, code, lanes, Right::Blocks)
 }
 
@@ -98,7 +94,6 @@ fn rows(code: &mut Shader<'_>, slot: usize, format: BlockFormat) -> WeightRows {
     let Source::Buffer(id) = load.source else { unreachable!("quantised rows are in memory") };
     let buffer = code.open_buffer(id, Access::Read);
     let layout = &load.layout;
-    debug_assert!(layout.strides[1] == 1 || layout.shape[1] <= 1, "bytes of a row follow one another");
     let (first, stride) = (code.word(layout.offset as u32), code.word(layout.strides[0] as i32 as u32));
     code.push(&format!("fn row_start(row: u32) -> u32 {{\n    return {first} + row * {stride};\n}}\n"));
     let steps = layout.offset | layout.strides[0].unsigned_abs() | format.block_bytes();
@@ -108,18 +103,7 @@ fn rows(code: &mut Shader<'_>, slot: usize, format: BlockFormat) -> WeightRows {
 /// How the matrix in an input slot is read: bytes and words by address, the start of a row, and the format's code.
 fn weights(code: &mut Shader<'_>, slot: usize, format: BlockFormat) {
     let WeightRows { buffer: k, alignment } = rows(code, slot, format);
-    code.push(&format!(
-        "fn weight_byte(at: u32) -> u32 {{\n    return (g{k}(at >> 2u) >> (8u * (at & 3u))) & 0xffu;\n}}\n"
-    ));
-    let word = if alignment.is_multiple_of(4) {
-        format!("    return g{k}(at >> 2u);\n")
-    } else {
-        format!(
-            "    let up = 8u * (at & 3u);\n    let low = g{k}(at >> 2u) >> up;\n    if up == 0u {{\n        return low;\n    \
-             }}\n    return low | (g{k}((at >> 2u) + 1u) << (32u - up));\n"
-        )
-    };
-    code.push(&format!("fn weight_word(at: u32) -> u32 {{\n{word}}}\n"));
+    weight_access(code, alignment.is_multiple_of(4), |index| format!("g{k}({index})"));
     if !format.is_float() {
         return format_functions(code, format);
     }
@@ -131,6 +115,23 @@ fn weights(code: &mut Shader<'_>, slot: usize, format: BlockFormat) {
         }
     };
     code.push(&format!("fn quant_value(row: u32, k: u32) -> f32 {{\n    return {value};\n}}\n"));
+}
+
+/// `weight_byte` and `weight_word` by address, over words by index; words start at multiples of four where `aligned`.
+pub fn weight_access(code: &mut Shader<'_>, aligned: bool, word: impl Fn(&str) -> String) {
+    let (own, next) = (word("at >> 2u"), word("(at >> 2u) + 1u"));
+    let whole = if aligned {
+        format!("    return {own};\n")
+    } else {
+        format!(
+            "    let up = 8u * (at & 3u);\n    if up == 0u {{\n        return {own};\n    }}\n    \
+             return ({own} >> up) | ({next} << (32u - up));\n"
+        )
+    };
+    code.push(&format!(
+        "fn weight_byte(at: u32) -> u32 {{\n    return ({own} >> (8u * (at & 3u))) & 0xffu;\n}}\n\
+         fn weight_word(at: u32) -> u32 {{\n{whole}}}\n"
+    ));
 }
 
 /// The functions of a block format, over `weight_word` and `weight_byte`.

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
+use wootz_conformance::{Case, LayoutClass, Leeway, Level, Values, cases, compare_scaled};
 use wootz_ir::elementwise::ElementwiseOp;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Number};
-use wootz_testkit::{Case, LayoutClass, Leeway, Level, Values, cases, compare_scaled};
 
 /// The planner's families, each of which needs cases at both levels.
 const FAMILIES: [&str; 18] = [

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use wootz_conformance::{Case, LayoutClass, Level, cases, encode};
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Number};
-use wootz_testkit::{Case, LayoutClass, Level, cases, encode};
 
 /// The interpreter of the project's virtual environment, or of `WOOTZ_PYTHON`; `None` where it is missing and not required.
 fn python() -> Option<PathBuf> {

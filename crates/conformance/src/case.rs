@@ -113,7 +113,7 @@ fn absolute(tensor: &HostTensor) -> HostTensor {
 }
 
 /// Evaluates a graph over host tensors with the reference evaluator.
-pub(crate) fn evaluate(
+pub fn evaluate(
     tensors: &[HostTensor],
     build: impl Fn(&[NodeRef]) -> Result<Vec<NodeRef>>,
 ) -> Result<Vec<HostTensor>> {
