@@ -49,6 +49,7 @@ pub fn expected_faults() -> Vec<FaultCase> {
     for index in [3, -4] {
         list.push(quant_gather(index));
     }
+    list.push(first_of_two());
     list
 }
 
@@ -101,6 +102,18 @@ fn quant_gather(index: i64) -> FaultCase {
     let leaves = vec![Leaf::contiguous(weights), Leaf::contiguous(rows)];
     let build: Build = Box::new(|n| build::quant_gather(&n[0], &n[1], BlockFormat::Q8_0));
     case(name, "quant_gather", Fault::IndexOutOfRange, leaves, build)
+}
+
+/// A bad index, and in a later step, behind a sort, divisors of zero: what is reported is the earlier step's fault.
+fn first_of_two() -> FaultCase {
+    let name = "gather/first_of_two/i32/fault".to_string();
+    let zeros = HostTensor::new([3, 2], DType::I32, [Number::Int(0); 6]);
+    let leaves = vec![whole(&name, &[4, 2], DType::I32), positions(9), Leaf::contiguous(zeros)];
+    let build: Build = Box::new(|n| {
+        let sorted = build::sort(&build::gather(&n[0], &n[1], 0)?, 1, false, None)?;
+        build::elementwise(ElementwiseOp::FloorDivide, &[&sorted, &n[2]])
+    });
+    case(name, "gather", Fault::IndexOutOfRange, leaves, build)
 }
 
 #[cfg(test)]

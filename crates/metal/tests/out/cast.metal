@@ -17,12 +17,12 @@ struct Env {
 typedef long Out;
 inline void finish(const thread Env& env, index_t i) {
     const index_t c3 = i % env.args->out_shape[3];
-    const index_t q3 = i / env.args->out_shape[3];
-    const index_t c2 = q3 % env.args->out_shape[2];
-    const index_t q2 = q3 / env.args->out_shape[2];
-    const index_t c1 = q2 % env.args->out_shape[1];
-    const index_t q1 = q2 / env.args->out_shape[1];
-    const index_t c0 = q1;
+    const index_t rest3 = i / env.args->out_shape[3];
+    const index_t c2 = rest3 % env.args->out_shape[2];
+    const index_t rest2 = rest3 / env.args->out_shape[2];
+    const index_t c1 = rest2 % env.args->out_shape[1];
+    const index_t rest1 = rest2 / env.args->out_shape[1];
+    const index_t c0 = rest1;
     const index_t p0 = env.args->out_offsets[0] + c0 * env.args->out_strides[0] + c1 * env.args->out_strides[1] + c2 * env.args->out_strides[2] + c3 * env.args->out_strides[3];
     const float r0 = widen(env.b0[p0]);
     const long r1 = to_long(r0);

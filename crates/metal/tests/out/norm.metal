@@ -28,9 +28,6 @@ inline device const float* raw0(const thread Env& env) {
     return env.b0 + env.args->in0_offsets[0];
 }
 inline float in0(const thread Env& env, index_t i) {
-    const index_t c1 = i % env.args->in0_shape[1];
-    const index_t q1 = i / env.args->in0_shape[1];
-    const index_t c0 = q1;
     const index_t p0 = env.args->in0_offsets[0] + i;
     const float r0 = widen(env.b0[p0]);
     return r0;
@@ -41,9 +38,6 @@ inline float in0_of(const thread Env& env, float l0) {
     return r0;
 }
 inline vec<float, 4> in0_4(const thread Env& env, index_t i) {
-    const index_t c1 = i % env.args->in0_shape[1];
-    const index_t q1 = i / env.args->in0_shape[1];
-    const index_t c0 = q1;
     const index_t p0 = env.args->in0_offsets[0] + i;
     const Four<float>::Type w0 = *(device const Four<float>::Type*)(env.b0 + p0);
     return vec<float, 4>(in0_of(env, widen(Four<float>::at(w0, 0))), in0_of(env, widen(Four<float>::at(w0, 1))), in0_of(env, widen(Four<float>::at(w0, 2))), in0_of(env, widen(Four<float>::at(w0, 3))));
@@ -63,8 +57,8 @@ inline float in1(const thread Env& env, index_t i) {
 typedef float Out;
 inline void finish(const thread Env& env, index_t i, float v) {
     const index_t c1 = i % env.args->out_shape[1];
-    const index_t q1 = i / env.args->out_shape[1];
-    const index_t c0 = q1;
+    const index_t rest1 = i / env.args->out_shape[1];
+    const index_t c0 = rest1;
     const index_t p1 = env.args->out_offsets[1] + c0 * env.args->out_strides[2] + c1 * env.args->out_strides[3];
     const float r0 = v;
     const float r1 = widen(env.b1[p1]);
@@ -81,8 +75,8 @@ inline float out_of(const thread Env& env, float l0, float l1) {
 }
 inline void finish_4(const thread Env& env, index_t i, vec<float, 4> v) {
     const index_t c1 = i % env.args->out_shape[1];
-    const index_t q1 = i / env.args->out_shape[1];
-    const index_t c0 = q1;
+    const index_t rest1 = i / env.args->out_shape[1];
+    const index_t c0 = rest1;
     const index_t p1 = env.args->out_offsets[1] + c0 * env.args->out_strides[2] + c1 * env.args->out_strides[3];
     const index_t p2 = env.args->out_offsets[2] + i;
     const Four<float>::Type w1 = *(device const Four<float>::Type*)(env.b1 + p1);

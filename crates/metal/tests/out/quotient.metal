@@ -20,8 +20,8 @@ struct Env {
 typedef int Out;
 inline void finish(const thread Env& env, index_t i) {
     const index_t c1 = i % env.args->out_shape[1];
-    const index_t q1 = i / env.args->out_shape[1];
-    const index_t c0 = q1;
+    const index_t rest1 = i / env.args->out_shape[1];
+    const index_t c0 = rest1;
     const index_t p0 = env.args->out_offsets[0] + i;
     const index_t p1 = env.args->out_offsets[1] + c0 * env.args->out_strides[2] + c1 * env.args->out_strides[3];
     const int r0 = widen(env.b0[p0]);

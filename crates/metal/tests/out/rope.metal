@@ -32,9 +32,6 @@ inline device const float* raw0(const thread Env& env) {
     return env.b0 + env.args->in0_offsets[0];
 }
 inline float in0(const thread Env& env, index_t i) {
-    const index_t c1 = i % env.args->in0_shape[1];
-    const index_t q1 = i / env.args->in0_shape[1];
-    const index_t c0 = q1;
     const index_t p0 = env.args->in0_offsets[0] + i;
     const float r0 = widen(env.b0[p0]);
     return r0;

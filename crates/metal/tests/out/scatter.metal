@@ -82,9 +82,6 @@ inline device const long* raw0(const thread Env& env) {
     return env.b0 + env.args->in0_offsets[0];
 }
 inline long in0(const thread Env& env, index_t i) {
-    const index_t c1 = i % env.args->in0_shape[1];
-    const index_t q1 = i / env.args->in0_shape[1];
-    const index_t c0 = q1;
     const index_t p0 = env.args->in0_offsets[0] + i;
     const long r0 = widen(env.b0[p0]);
     return r0;
@@ -96,9 +93,6 @@ inline device const uchar* raw1(const thread Env& env) {
     return env.b1 + env.args->in1_offsets[0];
 }
 inline uint in1(const thread Env& env, index_t i) {
-    const index_t c1 = i % env.args->in1_shape[1];
-    const index_t q1 = i / env.args->in1_shape[1];
-    const index_t c0 = q1;
     const index_t p0 = env.args->in1_offsets[0] + i;
     const uint r0 = widen(env.b1[p0]);
     return r0;
@@ -136,9 +130,6 @@ inline device const long* raw0(const thread Env& env) {
     return env.b0 + env.args->in0_offsets[0];
 }
 inline long in0(const thread Env& env, index_t i) {
-    const index_t c1 = i % env.args->in0_shape[1];
-    const index_t q1 = i / env.args->in0_shape[1];
-    const index_t c0 = q1;
     const index_t p0 = env.args->in0_offsets[0] + i;
     const long r0 = widen(env.b0[p0]);
     return r0;
@@ -150,9 +141,6 @@ inline device const uchar* raw1(const thread Env& env) {
     return env.b1 + env.args->in1_offsets[0];
 }
 inline uint in1(const thread Env& env, index_t i) {
-    const index_t c1 = i % env.args->in1_shape[1];
-    const index_t q1 = i / env.args->in1_shape[1];
-    const index_t c0 = q1;
     const index_t p0 = env.args->in1_offsets[0] + i;
     const uint r0 = widen(env.b1[p0]);
     return r0;

@@ -13,12 +13,12 @@ fn g1(i: u32) -> u32 {
 }
 fn finish(i: u32) {
     let c3 = i % p[1].w;
-    let q3 = i / p[1].w;
-    let c2 = q3 % p[1].z;
-    let q2 = q3 / p[1].z;
-    let c1 = q2 % p[1].y;
-    let q1 = q2 / p[1].y;
-    let c0 = q1;
+    let rest3 = i / p[1].w;
+    let c2 = rest3 % p[1].z;
+    let rest2 = rest3 / p[1].z;
+    let c1 = rest2 % p[1].y;
+    let rest1 = rest2 / p[1].y;
+    let c0 = rest1;
     let p0 = p[2].x + c0 * p[2].z + c1 * p[2].w + c2 * p[3].x + c3 * p[3].y;
     let r0: f32 = bitcast<f32>(g1(p0));
     let r1: vec2<u32> = i64_from_f32(r0);

@@ -50,9 +50,6 @@ fn in0_of(l0: f32) -> f32 {
     return r0;
 }
 fn in0_4(i: u32) -> vec4<f32> {
-    let c1 = i % p[3].y;
-    let q1 = i / p[3].y;
-    let c0 = q1;
     let p0 = p[3].z + i;
     let w0 = bitcast<vec4<f32>>(q1(p0 >> 2u));
     return vec4<f32>(in0_of(w0.x), in0_of(w0.y), in0_of(w0.z), in0_of(w0.w));
@@ -78,8 +75,8 @@ fn out_of(l0: f32, l1: f32) -> f32 {
 }
 fn finish_4(i: u32, v: vec4<f32>) {
     let c1 = i % p[5].y;
-    let q1 = i / p[5].y;
-    let c0 = q1;
+    let rest1 = i / p[5].y;
+    let c0 = rest1;
     let p1 = p[5].w + c0 * p[6].w + c1 * p[7].x;
     let p2 = p[6].x + i;
     let w1 = bitcast<vec4<f32>>(q2(p1 >> 2u));

@@ -33,8 +33,8 @@ fn fault(code: u32) {
 }
 fn finish(i: u32) {
     let c1 = i % p[1].y;
-    let q1 = i / p[1].y;
-    let c0 = q1;
+    let rest1 = i / p[1].y;
+    let c0 = rest1;
     let p0 = p[1].z + i;
     let p1 = p[1].w + c0 * p[2].w + c1 * p[3].x;
     let r0: i32 = bitcast<i32>(g2(p0));
