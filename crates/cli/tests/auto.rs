@@ -9,7 +9,13 @@ fn model(folder: &Path) -> PathBuf {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../llm/tests/golden/tiny-qwen3.model");
     let coded = folder.join("coded.gguf");
     let made = Command::new(env!("CARGO_BIN_EXE_wootz"))
-        .args(["quantize".as_ref(), golden.as_os_str(), coded.as_os_str(), "--type".as_ref(), "q8_0".as_ref()])
+        .args([
+            "quantize".as_ref(),
+            golden.as_os_str(),
+            coded.as_os_str(),
+            "--type".as_ref(),
+            "q8_0".as_ref(),
+        ])
         .output()
         .expect("it runs");
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));

@@ -1,5 +1,6 @@
 //! Metal as a device.
 
+#[cfg(feature = "softmetal")]
 use crate::driver::soft::{SoftDevice, SoftOptions};
 use crate::driver::{Batch, Device, DriverError, Finished, Running, Storage};
 use crate::executable::{MetalExecutable, recipes_of};
@@ -45,6 +46,7 @@ const WRAP_ALIGNMENT: usize = 64;
 
 impl MetalBackend {
     /// The software device. Nothing is opened, and no compiler looked for, before its first use.
+    #[cfg(feature = "softmetal")]
     pub fn soft(options: SoftOptions) -> MetalBackend {
         let family = options.family.unwrap_or_default();
         let info = DeviceInfo {
@@ -80,16 +82,23 @@ impl MetalBackend {
     /// The devices of this machine: on Apple's systems the GPU as `metal` and the software device as `softmetal`, elsewhere the software
     /// device as `metal`.
     pub fn all() -> Vec<MetalBackend> {
+        #[allow(unused_mut, reason = "a build may have neither")]
+        let mut list = Vec::new();
         #[cfg(target_vendor = "apple")]
-        if let Some(apple) = MetalBackend::apple() {
+        list.extend(MetalBackend::apple());
+        #[cfg(feature = "softmetal")]
+        {
             let mut soft = MetalBackend::soft(SoftOptions::default());
-            soft.info.name = "softmetal".into();
-            return vec![apple, soft];
+            if !list.is_empty() {
+                soft.info.name = "softmetal".into();
+            }
+            list.push(soft);
         }
-        vec![MetalBackend::soft(SoftOptions::default())]
+        list
     }
 
     /// The software device, allowed this many bytes.
+    #[cfg(feature = "softmetal")]
     pub fn soft_with_limit(options: SoftOptions, limit: usize) -> MetalBackend {
         let mut backend = MetalBackend::soft(options);
         (backend.info.memory_limit, backend.info.buffer_limit) = (limit, limit);
@@ -138,7 +147,12 @@ fn facts(driver: &str, family: String, lanes: u32) -> Vec<(String, String)> {
     facts.map(|(name, value)| (name.to_string(), value)).to_vec()
 }
 
+/// Why there is no Metal device at all.
+pub const NO_DEVICE: &str =
+    "this machine has no Apple GPU, and SoftMetal is not part of this build (feature `softmetal`)";
+
 /// What the software device may use: the limit of one of its buffers.
+#[cfg(feature = "softmetal")]
 const SOFT_MEMORY: usize = 64 << 30;
 
 impl OpenDevice {
@@ -325,5 +339,6 @@ impl Backend for MetalBackend {
 const _: fn() = || {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<MetalBackend>();
+    #[cfg(feature = "softmetal")]
     is_shared::<SoftDevice>();
 };

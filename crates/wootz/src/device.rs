@@ -93,14 +93,20 @@ impl Device {
 
     /// Kinds of devices that this machine lacks, with the reason.
     pub fn missing() -> Vec<(&'static str, String)> {
+        let mut missing = Vec::new();
+        if METAL.is_empty() {
+            missing.push(("metal", wootz_metal::NO_DEVICE.to_string()));
+        }
         #[cfg(feature = "webgpu")]
-        let webgpu = WEBGPU.as_ref().err().map(|error| match error {
-            Error::Device { detail, .. } => ("webgpu", detail.clone()),
-            other => ("webgpu", other.to_string()),
-        });
+        if let Err(error) = WEBGPU.as_ref() {
+            missing.push(match error {
+                Error::Device { detail, .. } => ("webgpu", detail.clone()),
+                other => ("webgpu", other.to_string()),
+            });
+        }
         #[cfg(not(feature = "webgpu"))]
-        let webgpu = None;
-        webgpu.into_iter().collect()
+        missing.push(("webgpu", "wgpu is not part of this build (feature `webgpu`)".into()));
+        missing
     }
 
     /// The best device for each graph, of all that passed their checks. Devices imitated in software are for testing and take

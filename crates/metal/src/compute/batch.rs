@@ -2,8 +2,7 @@
 
 use super::buffer::Lent;
 use super::{Buffer, Device, Kernel};
-use crate::driver::{self, Command, Dispatch, Finished, Grid, Running};
-use softmetal::profile::DispatchProfile;
+use crate::driver::{self, Command, Dispatch, DispatchProfile, Finished, Grid, Running};
 use wootz_ir::Result;
 
 /// An argument of a kernel.

@@ -24,6 +24,7 @@ pub use batch::{Argument, Batch, Pending, Timing};
 pub use buffer::{Buffer, Contents};
 pub use kernel::Kernel;
 
+#[cfg(feature = "softmetal")]
 use crate::driver::soft::{SoftDevice, SoftOptions};
 use crate::driver::{self, Constant, ConstantKey, DriverError, Facts, Storage};
 use crate::memory::Pools;
@@ -51,10 +52,14 @@ impl Device {
         if let Ok(device) = driver::apple::AppleDevice::new() {
             return Ok(Device::over(Arc::new(device)));
         }
-        Device::soft(&SoftOptions::default())
+        #[cfg(feature = "softmetal")]
+        return Device::soft(&SoftOptions::default());
+        #[cfg(not(feature = "softmetal"))]
+        Err(Error::Device { device: "metal".into(), detail: crate::backend::NO_DEVICE.into() })
     }
 
     /// The software device; an error where clang is missing.
+    #[cfg(feature = "softmetal")]
     pub fn soft(options: &SoftOptions) -> Result<Device> {
         match SoftDevice::new(options) {
             Ok(device) => Ok(Device::over(Arc::new(device))),
@@ -69,6 +74,7 @@ impl Device {
         if let Ok(device) = driver::apple::AppleDevice::new() {
             list.push(Device::over(Arc::new(device)));
         }
+        #[cfg(feature = "softmetal")]
         list.extend(Device::soft(&SoftOptions::default()));
         list
     }
