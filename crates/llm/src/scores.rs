@@ -125,7 +125,7 @@ fn top(rows: &Tensor, k: usize) -> wootz::Result<(Tensor, Tensor)> {
     }
     let padded = rows.pad(&[(0, 0), (0, spans * SPAN - columns)], f64::NEG_INFINITY)?;
     let (values, order) = padded.reshape([count, spans, SPAN])?.top_k(k, -1)?;
-    let starts = Tensor::iota([spans, 1], rows.device())?.mul(SPAN as i64)?;
+    let starts = Tensor::iota_on([spans, 1], rows.device())?.mul(SPAN as i64)?;
     let all = order.cast(DType::I32)?.add(&starts.cast(DType::I32)?)?.reshape([count, spans * k])?;
     let (values, order) = values.reshape([count, spans * k])?.top_k(k, -1)?;
     Ok((all.take_along_axis(&order, -1)?, values))

@@ -336,7 +336,7 @@ fn nested(py: Python<'_>, numbers: &[Number], shape: &[usize]) -> PyResult<Py<Py
 /// An array from the bytes of its elements; what pickles call.
 #[pyfunction]
 pub fn _from_bytes(data: &[u8], dtype: PyDType, shape: Vec<usize>) -> PyResult<PyArray> {
-    array(Tensor::from_bytes(data, dtype.0, shape, &wootz::Device::current().or_raise()?))
+    array(Tensor::from_bytes_on(data, dtype.0, shape, &wootz::Device::current().or_raise()?))
 }
 
 /// Computes arrays together, in one batch per device.

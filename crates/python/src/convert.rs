@@ -138,7 +138,7 @@ fn cast(tensor: Tensor, dtype: Option<DType>, copying: Copying) -> PyResult<Tens
 pub fn scalar(number: Number, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
     let dtype = dtype.unwrap_or(default_dtype(number));
     check_fits(number, dtype)?;
-    Ok(Tensor::scalar(number, dtype, device))
+    Ok(Tensor::scalar_on(number, dtype, device))
 }
 
 /// Integers must fit an integer dtype.
@@ -245,7 +245,7 @@ fn from_numbers(numbers: &[Number], dtype: DType, shape: &[usize], device: &Devi
         check_fits(number, dtype)?;
         push(&mut bytes, number.cast(dtype), dtype);
     }
-    Tensor::from_bytes(&bytes, dtype, shape, device).or_raise()
+    Tensor::from_bytes_on(&bytes, dtype, shape, device).or_raise()
 }
 
 /// Appends a number that is already of its dtype.
@@ -346,7 +346,7 @@ fn from_buffer(
     let shape: Shape = buffer.shape().into();
     let strides = buffer.strides();
     if shape.count() == 0 {
-        return Ok(Some((Tensor::from_bytes(&[], dtype, shape, device).or_raise()?, false)));
+        return Ok(Some((Tensor::from_bytes_on(&[], dtype, shape, device).or_raise()?, false)));
     }
     let (low, high) = byte_range(&shape, strides, size)?;
     let whole = strides.iter().all(|stride| stride % size as isize == 0);
@@ -369,11 +369,11 @@ fn from_buffer(
     let exported = Exported { _buffer: buffer, start, len: (high - low) as usize };
     if copying == Copying::Always {
         let bytes = exported.as_ref();
-        let flat = Tensor::from_bytes(bytes, dtype, [bytes.len() / size], device).or_raise()?;
+        let flat = Tensor::from_bytes_on(bytes, dtype, [bytes.len() / size], device).or_raise()?;
         return Ok(Some((restride(&flat, &layout, dtype, device)?, true)));
     }
     let shared = aligned && device.info().kind == wootz::DeviceKind::Cpu;
-    let tensor = Tensor::from_host(HostMemory::new(exported), dtype, layout, device).or_raise()?;
+    let tensor = Tensor::from_host_on(HostMemory::new(exported), dtype, layout, device).or_raise()?;
     Ok(Some((tensor, !shared)))
 }
 
@@ -400,11 +400,11 @@ pub fn restride(flat: &Tensor, layout: &Layout, dtype: DType, device: &Device) -
     match stored.buffer.host_bytes() {
         Some(_) => {
             let memory = HostMemory::new(Held(stored.buffer));
-            Tensor::from_host(memory, dtype, layout.clone(), device).or_raise()
+            Tensor::from_host_on(memory, dtype, layout.clone(), device).or_raise()
         }
         None => {
             let bytes = flat.to_bytes().or_raise()?;
-            let host = Tensor::from_host(HostMemory::new(bytes), dtype, layout.clone(), &Device::cpu());
+            let host = Tensor::from_host_on(HostMemory::new(bytes), dtype, layout.clone(), &Device::cpu());
             host.and_then(|t| t.to_device(device)).or_raise()
         }
     }

@@ -299,16 +299,16 @@ pub fn import(object: &Bound<'_, PyAny>, device: &Device, copying: Copying) -> P
     }
     let memory = Imported { managed, versioned, start, len };
     if layout.shape.count() == 0 {
-        return Tensor::from_bytes(&[], dtype, layout.shape, device).or_raise();
+        return Tensor::from_bytes_on(&[], dtype, layout.shape, device).or_raise();
     }
     if copying == Copying::Always {
-        let flat = Tensor::from_bytes(memory.as_ref(), dtype, [len / dtype.size()], device).or_raise()?;
+        let flat = Tensor::from_bytes_on(memory.as_ref(), dtype, [len / dtype.size()], device).or_raise()?;
         return restride(&flat, &layout, dtype, device);
     }
     if copying == Copying::Never && device.info().kind != DeviceKind::Cpu {
         return Err(raise("ArgumentError", format!("{device} cannot share this memory without a copy")));
     }
-    Tensor::from_host(HostMemory::new(memory), dtype, layout, device).or_raise()
+    Tensor::from_host_on(HostMemory::new(memory), dtype, layout, device).or_raise()
 }
 
 /// How a tensor lies in memory: the layout from the lowest byte on, that byte, and the length.

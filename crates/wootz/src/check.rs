@@ -226,7 +226,7 @@ pub fn bind(device: &Device, leaves: &[Leaf]) -> Result<Vec<NodeRef>> {
             return Ok(Tensor::from_value(value, leaf.layout.clone(), leaf.dtype(), device).donate()?.node);
         }
         let memory = HostMemory::new(Aligned::new(&leaf.bytes()));
-        Ok(Tensor::from_host(memory, leaf.dtype(), leaf.layout.clone(), device)?.node)
+        Ok(Tensor::from_host_on(memory, leaf.dtype(), leaf.layout.clone(), device)?.node)
     };
     leaves.iter().map(tensor).collect()
 }

@@ -62,8 +62,8 @@ pub use element::Element;
 pub use eval::{Evaluation, Explanation, eval, eval_async, explain};
 pub use indexing::Index;
 pub use io::{
-    NpzLimits, load_npy, load_npz, load_npz_within, load_safetensors, read_npy, read_npz, save_npy, save_npz,
-    save_safetensors,
+    NpzLimits, load_npy, load_npy_on, load_npz, load_npz_on, load_safetensors, load_safetensors_on, read_npy,
+    read_npz, save_npy, save_npz, save_safetensors,
 };
 pub use linalg::AttentionOptions;
 pub use operators::Operand;

@@ -57,7 +57,7 @@ impl Operand for Number {
         {
             return Err(Error::argument(op, format!("{value} does not fit {dtype} ({low} to {high})")));
         }
-        Ok(Tensor::scalar(*self, dtype, &like.device))
+        Ok(Tensor::scalar_on(*self, dtype, &like.device))
     }
 }
 
@@ -105,7 +105,7 @@ macro_rules! method {
         ///
         /// The tensor is the condition; at least one of `a` and `b` should be a tensor, since two numbers become f32 or i64.
         pub fn $name(&self, a: impl Operand, b: impl Operand) -> Result<Tensor> {
-            let bare = Tensor::scalar(0.0, DType::F32, &self.device);
+            let bare = Tensor::scalar_on(0.0, DType::F32, &self.device);
             let (mut x, mut y) = (a.to_tensor("where", &bare)?, b.to_tensor("where", &bare)?);
             if x.rank() == 0 && y.rank() > 0 {
                 x = a.to_tensor("where", &y)?;

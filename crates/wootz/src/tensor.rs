@@ -84,16 +84,28 @@ impl Tensor {
     /// A vector from a slice.
     pub fn from_slice_on<T: Element>(data: &[T], device: &Device) -> Result<Tensor> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
-        Tensor::from_bytes(bytes, T::DTYPE, [data.len()], device)
+        Tensor::from_bytes_on(bytes, T::DTYPE, [data.len()], device)
     }
 
     /// A tensor of a shape from elements in row-major order.
     pub fn from_vec<T: Element>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
-        Tensor::from_slice(&data)?.reshape(shape)
+        Tensor::from_vec_on(data, shape, &Device::current()?)
+    }
+
+    /// A tensor of a shape from elements in row-major order, on a device.
+    pub fn from_vec_on<T: Element>(data: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
+        let shape = shape.into();
+        check_bytes("from_vec", std::mem::size_of_val(&data[..]), T::DTYPE, &shape)?;
+        Tensor::from_slice_on(&data, device)?.reshape(shape)
     }
 
     /// A tensor from the bytes of its elements in row-major order, which are copied.
-    pub fn from_bytes(
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: impl Into<Shape>) -> Result<Tensor> {
+        Tensor::from_bytes_on(bytes, dtype, shape, &Device::current()?)
+    }
+
+    /// A tensor from the bytes of its elements in row-major order, which are copied to a device.
+    pub fn from_bytes_on(
         bytes: &[u8],
         dtype: DType,
         shape: impl Into<Shape>,
@@ -108,7 +120,12 @@ impl Tensor {
 
     /// A tensor over memory that someone else owns and never changes, without a copy where the device can. Elements lie
     /// as `layout` says, which must stay inside the memory.
-    pub fn from_host(memory: HostMemory, dtype: DType, layout: Layout, device: &Device) -> Result<Tensor> {
+    pub fn from_host(memory: HostMemory, dtype: DType, layout: Layout) -> Result<Tensor> {
+        Tensor::from_host_on(memory, dtype, layout, &Device::current()?)
+    }
+
+    /// The same as [`Tensor::from_host`], on a device.
+    pub fn from_host_on(memory: HostMemory, dtype: DType, layout: Layout, device: &Device) -> Result<Tensor> {
         let bytes = memory.bytes();
         layout.check_within("from_host", bytes.len() / dtype.size())?;
         let misaligned = !(bytes.as_ptr() as usize).is_multiple_of(dtype.size());
@@ -129,7 +146,12 @@ impl Tensor {
     }
 
     /// A zero-dimensional constant of a dtype.
-    pub fn scalar(value: impl Into<Number>, dtype: DType, device: &Device) -> Tensor {
+    pub fn scalar(value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
+        Ok(Tensor::scalar_on(value, dtype, &Device::current()?))
+    }
+
+    /// A zero-dimensional constant of a dtype, on a device.
+    pub fn scalar_on(value: impl Into<Number>, dtype: DType, device: &Device) -> Tensor {
         Tensor::new(Node::constant(value.into(), dtype), device)
     }
 

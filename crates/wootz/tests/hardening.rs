@@ -28,7 +28,7 @@ fn no_op_can_make_a_shape_that_does_not_fit() -> Result<()> {
 fn layouts_over_foreign_memory_are_checked_at_both_ends() {
     let over = |shape: &[usize], strides: &[isize], offset: usize| {
         let layout = Layout { shape: Shape::from(shape), strides: strides.iter().copied().collect(), offset };
-        Tensor::from_host(HostMemory::new(vec![7u8; 64]), DType::U8, layout, &Device::cpu())
+        Tensor::from_host_on(HostMemory::new(vec![7u8; 64]), DType::U8, layout, &Device::cpu())
     };
     refused(over(&[4], &[-1], 2), "no memory has");
     refused(over(&[2, 2], &[isize::MAX, isize::MAX], 0), "no memory has");
@@ -42,7 +42,7 @@ fn layouts_over_foreign_memory_are_checked_at_both_ends() {
 fn donated_memory_of_someone_else_is_copied_before_it_is_written() -> Result<()> {
     static BYTES: [u8; 64] = [3; 64];
     let layout = Layout::contiguous(&Shape::from([16, 4]));
-    let imported = Tensor::from_host(HostMemory::new(&BYTES[..]), DType::U8, layout, &Device::cpu())?;
+    let imported = Tensor::from_host_on(HostMemory::new(&BYTES[..]), DType::U8, layout, &Device::cpu())?;
     let (rows, start) = (Tensor::full([1, 4], 9, DType::U8)?, Tensor::from_slice(&[0i32])?);
     let written = imported.donate()?.write_at(&rows, &start, 0)?;
     assert_eq!(written.to_vec::<u8>()?[..5], [9, 9, 9, 9, 3]);
@@ -71,7 +71,7 @@ fn indices_beyond_the_signed_numbers_are_out_of_range() -> Result<()> {
 #[test]
 fn a_host_kernel_may_evaluate_a_tensor() -> Result<()> {
     let kernel = wootz::CustomKernel::new("nested").with_host(|operands, out| {
-        let inner = Tensor::from_bytes(operands[0].bytes, DType::F32, [4], &Device::cpu()).unwrap();
+        let inner = Tensor::from_bytes_on(operands[0].bytes, DType::F32, [4], &Device::cpu()).unwrap();
         let doubled = inner.add(&inner).unwrap().to_bytes().unwrap();
         out.copy_from_slice(&doubled);
     });

@@ -32,7 +32,7 @@ fn indexing_reads_and_writes() -> Result<()> {
     let x = Tensor::arange(0, 12, 1, DType::I32)?.reshape([3, 4])?;
     let part = x.index(&[Index::Range { start: None, stop: None, step: -2 }, Index::At(-1)])?;
     assert_eq!(part.to_vec::<i32>()?, [11, 3]);
-    let set = x.index_assign(&[Index::At(1)], &Tensor::scalar(0, DType::I32, x.device()))?;
+    let set = x.index_assign(&[Index::At(1)], &Tensor::scalar_on(0, DType::I32, x.device()))?;
     assert_eq!(set.index(&[Index::At(1)])?.to_vec::<i32>()?, [0; 4]);
     let rows = Tensor::from_slice(&[2i64, -3])?;
     assert_eq!(x.take(&rows, 0)?.to_vec::<i32>()?, [8, 9, 10, 11, 0, 1, 2, 3]);

@@ -48,7 +48,7 @@ impl Block {
         let qkv = x.rms_norm(None, 1e-5)?.matmul(&self.qkv)?.reshape([count, 3, HEADS, HEAD])?;
         // [t, heads, d] → [1, heads, t, d]
         let part = |i: usize| qkv.narrow(1, i, 1)?.squeeze(1)?.permute([1, 0, 2])?.unsqueeze(0);
-        let places = Tensor::iota([count], &self.device)?.cast(DType::I32)?.add(position)?;
+        let places = Tensor::iota_on([count], &self.device)?.cast(DType::I32)?.add(position)?;
         let turned = |t: Tensor| t.rope(&places, &self.frequencies, RopeStyle::Half);
         let keys = keys.write_at(&turned(part(1)?)?, position, 2)?;
         let values = values.write_at(&part(2)?, position, 2)?;

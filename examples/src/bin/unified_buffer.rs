@@ -23,7 +23,7 @@ fn main() -> Result<()> {
     // The device reads the host's memory: what it holds is counted, and where it can it copies nothing.
     let before = device.memory().misses;
     let memory = HostMemory::new(Shared(owner.clone()));
-    let x = Tensor::from_host(memory, DType::F32, Layout::contiguous(&Shape::from([1024])), &device)?;
+    let x = Tensor::from_host_on(memory, DType::F32, Layout::contiguous(&Shape::from([1024])), &device)?;
     println!("handles on the host's memory: {}", Arc::strong_count(&owner));
     println!("allocations for it: {}", device.memory().misses - before);
     println!("sum on the device: {}", x.sum()?.to_f64()?);

@@ -7,9 +7,9 @@ mod npy;
 mod npz;
 mod safetensors;
 
-pub use npy::{load_npy, read_npy, save_npy};
-pub use npz::{NpzLimits, load_npz, load_npz_within, read_npz, save_npz};
-pub use safetensors::{load_safetensors, save_safetensors};
+pub use npy::{load_npy, load_npy_on, read_npy, save_npy};
+pub use npz::{NpzLimits, load_npz, load_npz_on, read_npz, save_npz};
+pub use safetensors::{load_safetensors, load_safetensors_on, save_safetensors};
 
 use std::fs::File;
 use std::io::BufWriter;

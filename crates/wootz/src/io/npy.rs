@@ -46,7 +46,12 @@ fn dtype_of(name: &str) -> Result<(DType, bool)> {
 
 /// Reads a `.npy` file.
 pub fn load_npy(path: impl AsRef<Path>) -> Result<Tensor> {
-    parse(&read_file(path.as_ref())?, &Device::current()?)
+    load_npy_on(path, &Device::current()?)
+}
+
+/// Reads a `.npy` file, onto a device.
+pub fn load_npy_on(path: impl AsRef<Path>, device: &Device) -> Result<Tensor> {
+    parse(&read_file(path.as_ref())?, device)
 }
 
 /// Reads the bytes of a `.npy` file.
@@ -180,11 +185,11 @@ impl Header {
 
     fn tensor(&self, data: &[u8], device: &Device) -> Result<Tensor> {
         if !self.fortran || self.shape.rank() < 2 {
-            return Tensor::from_bytes(data, self.dtype, self.shape.clone(), device);
+            return Tensor::from_bytes_on(data, self.dtype, self.shape.clone(), device);
         }
         let reversed: Shape = self.shape.iter().rev().copied().collect();
         let axes: Vec<isize> = (0..self.shape.rank() as isize).rev().collect();
         debug_assert!(Layout::contiguous(&reversed).is_contiguous());
-        Tensor::from_bytes(data, self.dtype, reversed, device)?.permute(axes)
+        Tensor::from_bytes_on(data, self.dtype, reversed, device)?.permute(axes)
     }
 }

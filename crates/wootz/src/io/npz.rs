@@ -31,22 +31,33 @@ impl Default for NpzLimits {
 
 /// Reads every array of a `.npz` file, in the order of the archive, within the [default limits](NpzLimits).
 pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
-    load_npz_within(path, NpzLimits::default())
+    load_npz_on(path, NpzLimits::default(), &Device::current()?)
 }
 
-/// Reads every array of a `.npz` file, in the order of the archive.
-pub fn load_npz_within(path: impl AsRef<Path>, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
+/// Reads every array of a `.npz` file within limits of your own, in the order of the archive, onto a device.
+pub fn load_npz_on(
+    path: impl AsRef<Path>,
+    limits: NpzLimits,
+    device: &Device,
+) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
     let file = std::fs::File::open(path).map_err(|e| io_error(path, &e))?;
-    read_npz(file, limits)
+    read_npz_on(file, limits, device)
 }
 
 /// Reads every array of a `.npz` archive from its bytes, in a file or in memory.
-pub fn read_npz(mut archive: impl Read + Seek, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
+pub fn read_npz(archive: impl Read + Seek, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
+    read_npz_on(archive, limits, &Device::current()?)
+}
+
+fn read_npz_on(
+    mut archive: impl Read + Seek,
+    limits: NpzLimits,
+    device: &Device,
+) -> Result<Vec<(String, Tensor)>> {
     let size = archive.seek(SeekFrom::End(0)).map_err(|e| bad(e.to_string()))? as usize;
     let most = limits.unpacked.max(size.saturating_mul(limits.ratio));
     let mut archive = zip::ZipArchive::new(archive).map_err(|e| bad(e.to_string()))?;
-    let device = Device::current()?;
     let mut tensors = Vec::new();
     let mut total = 0usize;
     for i in 0..archive.len() {
@@ -65,7 +76,7 @@ pub fn read_npz(mut archive: impl Read + Seek, limits: NpzLimits) -> Result<Vec<
         }
         let rest = length.saturating_sub(bytes.len()) as u64;
         member.take(rest).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
-        let tensor = npy::parse(&bytes, &device).map_err(|e| failed(&e))?;
+        let tensor = npy::parse(&bytes, device).map_err(|e| failed(&e))?;
         tensors.push((name, tensor));
     }
     Ok(tensors)
