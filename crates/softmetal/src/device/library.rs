@@ -69,10 +69,10 @@ pub(crate) struct LibraryInner {
 impl Library {
     pub(crate) fn new(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
         let text = device.0.compiler.preprocess(source, &options.preprocess())?;
-        let unit = Unit::new(&text)?;
+        let mut unit = Unit::new(&text)?;
         let main = (options.file_name.as_str(), source);
         lint::check(&unit, options.language_version, main)?;
-        judge::judge(&device.0.compiler, &unit, main)?;
+        judge::judge(&device.0.compiler, &mut unit, main)?;
         let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);
         Ok(Library(Arc::new(LibraryInner {
             unit,

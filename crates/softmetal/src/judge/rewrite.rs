@@ -1,5 +1,6 @@
 //! MSL to C++ for OpenCL. Lines stay where they are.
 
+use super::calls::{FILE, MARK};
 use crate::source::edit::Edits;
 use crate::source::items::{Item, ItemKind};
 use crate::source::lexer::{Lexed, TokenKind};
@@ -12,6 +13,7 @@ use rustc_hash::FxHashSet;
 pub fn rewrite(unit: &Unit) -> String {
     let mut r = Rewriter { unit, lx: &unit.lx, edits: Edits::default(), groups: 0 };
     r.constants();
+    r.overloads();
     for item in &unit.items {
         r.function_parameters(item.template);
         match item.kind {
@@ -69,6 +71,25 @@ impl Rewriter<'_> {
                 let star = self.lx.tokens[k + 1];
                 self.edits.replace(star.start, star.end, "&");
             }
+        }
+    }
+
+    /// Marks overloads by address space, and the calls that may mean them.
+    fn overloads(&mut self) {
+        for (&i, &number) in &self.unit.overloads.items {
+            let item = &self.unit.items[i];
+            let at = self.lx.tokens[item.start.max(item.template.1)].start;
+            self.edits.replace(at, at, format!("__attribute__((deprecated(\"{MARK}{number}\"))) "));
+        }
+        for token in self.unit.overloads.sites(self.unit) {
+            let t = self.lx.tokens[token];
+            let (file, line) = self.lx.place(token);
+            let name = self.lx.str(token);
+            self.edits.replace(
+                t.start,
+                t.end,
+                format!("\n# {token} \"{FILE}\"\n{name}\n# {line} \"{file}\"\n"),
+            );
         }
     }
 
