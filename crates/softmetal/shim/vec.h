@@ -229,6 +229,6 @@ template <class T> using make_scalar_t = typename make_scalar<T>::type;
 template <class T> struct vec_elements { static constexpr uint value = 0; };
 template <class T, unsigned N> struct vec_elements<vec<T, N>> { static constexpr uint value = N; };
 // What simd functions take, under the name that some sources know it by.
-template <class T> struct __is_valid_simdgroup_type : bool_constant<is_arithmetic<T>::value && (sizeof(T) <= 4) && !is_same<T, bool>::value> {};
+template <class T> struct __is_valid_simdgroup_type : bool_constant<is_arithmetic<T>::value && (sizeof(T) <= 4) && !is_same<T, bool>::value && !_is_bfloat<T>::value> {};
 template <class T, unsigned N> struct __is_valid_simdgroup_type<vec<T, N>> : __is_valid_simdgroup_type<T> {};
 }

@@ -238,3 +238,31 @@ fn literals_are_floats_in_templates_too() {
         template [[host_name(\"k_f32\")]] kernel void k<float>(device float *);";
     assert_eq!(run(src, "k_f32", 1, 1, &[zeros::<f32>(3)]).get::<f32>(0), [4.0, 4.0, 1.0]);
 }
+
+/// Overloads that differ only in address space are different functions, whichever was written first.
+#[test]
+fn overloads_by_address_space_keep_their_bodies() {
+    let src = "int f(device const int *p) { return 1; }
+int f(constant const int *p) { return 2; }
+int f(threadgroup const int *p) { return 3; }
+int f(thread const int *p) { return 4; }
+struct S { int x; int space() const { return 40; } int space() const device { return 10; } int space() const constant { return 20; } };
+template <typename T> int through(device T *p) { return f(p); }
+kernel void k(device int *o, constant int *c, device S *d, constant S &e) {
+    threadgroup int t[4];
+    int x = 1;
+    S s = *d;
+    o[0] = f(o); o[1] = f(c); o[2] = f(t); o[3] = f(&x); o[4] = through(o);
+    o[5] = d->space(); o[6] = e.space(); o[7] = s.space();
+}";
+    let o =
+        run(src, "k", 1, 1, &[zeros::<i32>(8), zeros::<i32>(1), zeros::<i32>(1), inline(0i32)]).get::<i32>(0);
+    assert_eq!(o, [1, 2, 3, 4, 1, 10, 20, 40]);
+    // A template that would mean both is refused, since its two instances are one here.
+    let src = "int f(device const int *p) { return 1; }
+int f(thread const int *p) { return 4; }
+template <typename P> int both(P p) { return f(p); }
+kernel void k(device int *o) { int x = 1; o[0] = both(o) + both(&x); }";
+    let e = Run::default().run(src, "k", 1, 1, &[zeros::<i32>(8)]).err().expect("two meanings").to_string();
+    assert!(e.contains("different overloads by address space"), "{e}");
+}

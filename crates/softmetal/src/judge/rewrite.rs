@@ -5,7 +5,7 @@ use crate::source::edit::Edits;
 use crate::source::items::{Item, ItemKind};
 use crate::source::lexer::{Lexed, TokenKind};
 use crate::source::params::{Space, space_of, split_commas};
-use crate::source::rewrite::{declared_name, group_declarations, is_plain_float, plain};
+use crate::source::rewrite::{bfloat_digits, declared_name, group_declarations, is_plain_float, plain};
 use crate::source::unit::Unit;
 use rustc_hash::FxHashSet;
 
@@ -185,6 +185,10 @@ impl Rewriter<'_> {
             }
             match t.kind {
                 TokenKind::Directive if !word.starts_with("# ") => self.edits.replace(t.start, t.end, ""),
+                TokenKind::Number if bfloat_digits(word).is_some() => {
+                    let digits = bfloat_digits(word).unwrap_or_default();
+                    self.edits.replace(t.start, t.end, format!("bfloat({digits}f)"));
+                }
                 TokenKind::Number if is_plain_float(word) => self.edits.replace(t.end, t.end, "f"),
                 TokenKind::Ident => {
                     if let Some(new) = renamed(word) {

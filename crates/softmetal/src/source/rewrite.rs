@@ -197,6 +197,10 @@ impl Rewriter<'_> {
                     i = close;
                 }
                 s if space_of(s).is_some() => self.edits.replace(t.start, t.end, ""),
+                s if t.kind == TokenKind::Number && bfloat_digits(s).is_some() => {
+                    let digits = bfloat_digits(s).unwrap_or_default();
+                    self.edits.replace(t.start, t.end, format!("bfloat({digits}f)"));
+                }
                 s if t.kind == TokenKind::Number && is_plain_float(s) => {
                     self.edits.replace(t.end, t.end, "f")
                 }
@@ -254,6 +258,11 @@ pub fn plain(lx: &Lexed, from: usize, to: usize) -> String {
         s if space_of(s).is_some() || lx.tokens[i].kind == TokenKind::Directive => None,
         s => Some(s),
     })
+}
+
+/// The number of a literal of bfloat, such as `1.0bf`.
+pub fn bfloat_digits(text: &str) -> Option<&str> {
+    text.strip_suffix("bf").or_else(|| text.strip_suffix("BF")).filter(|_| !text.starts_with("0x"))
 }
 
 /// A floating literal without suffix is a float in MSL.
