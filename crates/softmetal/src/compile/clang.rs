@@ -295,8 +295,8 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-fno-caret-diagnostics",
         "-fno-color-diagnostics",
         "-Wno-everything",
-        // What Apple refuses too; a warning of the last kind is an error.
-        "-Wc++11-narrowing",
+        // What Apple refuses too.
+        "-Werror=c++11-narrowing",
         "-Werror=vla-extension",
         "-Werror=zero-length-array",
         "-Xclang",

@@ -10,7 +10,7 @@ pub fn instrument(ir: &str) -> String {
     for line in ir.lines() {
         if line.starts_with("define ") {
             // Collectives and matrix products are counted as such, not by their inner arithmetic.
-            counting = !line.contains("5metal6detail")
+            counting = !line.contains("5metal5_impl")
                 && !line.contains("__tsan_")
                 && !line.contains("softmetal_flops");
             (single, half) = (0, 0);

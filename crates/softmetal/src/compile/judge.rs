@@ -17,6 +17,7 @@ const FLAGS: &[&str] = &[
     "-ferror-limit=0",
     "-Wno-everything",
     "-Wimplicit-float-conversion",
+    "-Wdeprecated-declarations",
     "-Wno-implicit-int-float-conversion",
     "-Xclang",
     "-cl-ext=-__opencl_c_pipes,-__opencl_c_device_enqueue,+cl_khr_fp16,+__cl_clang_function_pointers,+__cl_clang_variadic_functions,+__cl_clang_bitfields",

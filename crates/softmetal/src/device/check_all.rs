@@ -3,8 +3,9 @@
 use super::device::Device;
 use super::library::Library;
 use super::pipeline::generate_check;
-use crate::error::{Error, Result};
+use crate::error::{Diagnostic, Error, Result};
 use crate::lint;
+use crate::source::items::{Item, ItemKind};
 use crate::source::position::by_launch_line;
 
 /// Rounds after which kernels that share errors are no longer told apart.
@@ -64,7 +65,35 @@ impl Library {
         if groups.is_empty() {
             return Ok(vec![(None, Error::Tool { step: "clang", message: stderr.trim().to_string() })]);
         }
-        let error = |lines: &[&str]| compiler.compile_error(&lines.join("\n"), &text, main);
-        Ok(groups.iter().map(|(line, lines)| (line.map(|l| l as usize - 1), error(lines))).collect())
+        let mut out: Vec<(Option<usize>, Error)> = Vec::new();
+        for (line, lines) in groups {
+            let error = compiler.compile_error(&lines.join("\n"), &text, main);
+            let inside = match line {
+                Some(l) => Some(vec![l as usize - 1]),
+                None => self.around(&error, entries),
+            };
+            match inside {
+                Some(list) => out.extend(list.into_iter().map(|k| (Some(k), error.clone()))),
+                None => out.push((None, error)),
+            }
+        }
+        Ok(out)
+    }
+
+    /// The entry points among `entries` whose kernels contain the places of an error, if all places are inside of kernels.
+    fn around(&self, error: &Error, entries: &[usize]) -> Option<Vec<usize>> {
+        let Error::Compile { diagnostics } = error else { return None };
+        let unit = &self.0.unit;
+        let contains = |item: &Item, d: &Diagnostic| {
+            let (first, last) = (unit.lx.place(item.start), unit.lx.place(item.end - 1));
+            first.0 == d.file && last.0 == d.file && (first.1..=last.1).contains(&d.line)
+        };
+        let kernels: Vec<&Item> = unit.items.iter().filter(|it| it.kind == ItemKind::Kernel).collect();
+        let explained = diagnostics.iter().all(|d| kernels.iter().any(|item| contains(item, d)));
+        let hit = |&k: &usize| {
+            let item = &unit.items[unit.entries[entries[k]].item];
+            diagnostics.iter().any(|d| contains(item, d))
+        };
+        explained.then(|| (0..entries.len()).filter(hit).collect())
     }
 }

@@ -8,6 +8,7 @@ use crate::compile::cache::key;
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
 use crate::source::binding::Binding;
+use crate::source::items::ItemKind;
 use crate::source::rewrite::{ConstantValues, required_constants};
 use crate::source::unit::Unit;
 use crate::{judge, lint};
@@ -69,18 +70,29 @@ pub(crate) struct LibraryInner {
 impl Library {
     pub(crate) fn new(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
         let text = device.0.compiler.preprocess(source, &options.preprocess())?;
-        let unit = Unit::new(&text)?;
+        let mut unit = Unit::new(&text)?;
         let main = (options.file_name.as_str(), source);
         lint::check(&unit, options.language_version, main)?;
-        judge::judge(&device.0.compiler, &unit, main)?;
+        judge::judge(&device.0.compiler, &mut unit, main)?;
         let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);
-        Ok(Library(Arc::new(LibraryInner {
+        let library = Library(Arc::new(LibraryInner {
             unit,
             source: source.to_string(),
             options: options.clone(),
             identity,
             family: device.0.options.family,
-        })))
+        }));
+        library.check_what_no_kernel_reaches(device)?;
+        Ok(library)
+    }
+
+    /// No pipeline would compile a file without kernels, or its graphics functions.
+    fn check_what_no_kernel_reaches(&self, device: &Device) -> Result<()> {
+        let unit = &self.0.unit;
+        if !unit.entries.is_empty() && !unit.items.iter().any(|it| it.kind == ItemKind::Graphics) {
+            return Ok(());
+        }
+        self.failures(device, &[])?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// Names of all kernels, in source order.

@@ -5,6 +5,7 @@
 //! are the compiler's own and function constants are no constants. Of its messages only those count that belong to a rule
 //! ([`verdict`]); everything else is for the compiling pass to say.
 
+mod calls;
 mod kernels;
 mod rewrite;
 mod verdict;
@@ -13,18 +14,16 @@ use crate::compile::clang::Compiler;
 use crate::error::{Error, Result};
 use crate::source::unit::Unit;
 
-/// Refuses what Apple's compiler would. `main` is the name and the text of the main file.
-pub(crate) fn judge(compiler: &Compiler, unit: &Unit, main: (&str, &str)) -> Result<()> {
+/// Refuses what Apple's compiler would, and notes which overloads calls mean. `main` is the name and the text of the main file.
+pub(crate) fn judge(compiler: &Compiler, unit: &mut Unit, main: (&str, &str)) -> Result<()> {
     let text = format!("{}{}", rewrite::rewrite(unit), kernels::assertions(unit));
     let path = compiler.verdict_path(&text);
-    if path.exists() {
+    if path.exists() && unit.overloads.items.is_empty() {
         return Ok(());
     }
     let messages = compiler.judge(&text)?;
-    if std::env::var_os("SOFTMETAL_SHOW_JUDGE").is_some() {
-        eprintln!("{text}\n{messages}");
-    }
-    let diagnostics = verdict::findings(&messages, &text, compiler.shim_folder(), main);
+    let mut diagnostics = verdict::findings(&messages, &text, compiler.shim_folder(), main);
+    diagnostics.extend(calls::resolve(unit, &messages));
     if diagnostics.is_empty() {
         compiler.note_clean(&path);
         return Ok(());

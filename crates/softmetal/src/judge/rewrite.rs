@@ -1,10 +1,11 @@
 //! MSL to C++ for OpenCL. Lines stay where they are.
 
+use super::calls::{FILE, MARK};
 use crate::source::edit::Edits;
 use crate::source::items::{Item, ItemKind};
 use crate::source::lexer::{Lexed, TokenKind};
 use crate::source::params::{Space, space_of, split_commas};
-use crate::source::rewrite::{declared_name, group_declarations, is_plain_float, plain};
+use crate::source::rewrite::{bfloat_digits, declared_name, group_declarations, is_plain_float, plain};
 use crate::source::unit::Unit;
 use rustc_hash::FxHashSet;
 
@@ -12,6 +13,7 @@ use rustc_hash::FxHashSet;
 pub fn rewrite(unit: &Unit) -> String {
     let mut r = Rewriter { unit, lx: &unit.lx, edits: Edits::default(), groups: 0 };
     r.constants();
+    r.overloads();
     for item in &unit.items {
         r.function_parameters(item.template);
         match item.kind {
@@ -69,6 +71,25 @@ impl Rewriter<'_> {
                 let star = self.lx.tokens[k + 1];
                 self.edits.replace(star.start, star.end, "&");
             }
+        }
+    }
+
+    /// Marks overloads by address space, and the calls that may mean them.
+    fn overloads(&mut self) {
+        for (&i, &number) in &self.unit.overloads.items {
+            let item = &self.unit.items[i];
+            let at = self.lx.tokens[item.start.max(item.template.1)].start;
+            self.edits.replace(at, at, format!("__attribute__((deprecated(\"{MARK}{number}\"))) "));
+        }
+        for token in self.unit.overloads.sites(self.unit) {
+            let t = self.lx.tokens[token];
+            let (file, line) = self.lx.place(token);
+            let name = self.lx.str(token);
+            self.edits.replace(
+                t.start,
+                t.end,
+                format!("\n# {token} \"{FILE}\"\n{name}\n# {line} \"{file}\"\n"),
+            );
         }
     }
 
@@ -164,6 +185,10 @@ impl Rewriter<'_> {
             }
             match t.kind {
                 TokenKind::Directive if !word.starts_with("# ") => self.edits.replace(t.start, t.end, ""),
+                TokenKind::Number if bfloat_digits(word).is_some() => {
+                    let digits = bfloat_digits(word).unwrap_or_default();
+                    self.edits.replace(t.start, t.end, format!("bfloat({digits}f)"));
+                }
                 TokenKind::Number if is_plain_float(word) => self.edits.replace(t.end, t.end, "f"),
                 TokenKind::Ident => {
                     if let Some(new) = renamed(word) {

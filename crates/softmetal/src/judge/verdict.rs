@@ -105,22 +105,44 @@ fn broken(m: &Message<'_>) -> Option<&'static str> {
     let all = || std::iter::once(&m.head).chain(&m.notes).map(|p| p.message);
     // Constructors and implicit copies take any address space in Metal, and the generic one here, which lacks constant memory;
     // temporaries and functions lie in no address space there.
-    const OURS_ALONE: [&str; 6] = [
+    const OURS_ALONE: [&str; 5] = [
         "cannot be used to construct",
         "must be initialized",
         "__generic",
         "the implicit copy",
         "temporary object",
-        "invalid explicitly-specified argument",
     ];
     if all().any(|text| OURS_ALONE.iter().any(|w| text.contains(w))) {
         return None;
+    }
+    if head.starts_with("explicit instantiation")
+        && all().any(|t| t.contains("invalid explicitly-specified argument"))
+    {
+        return None;
+    }
+    if head.starts_with("no matching") && every_candidate_differs(m) {
+        return Some("address spaces do not match");
     }
     let says = |word: &str| all().any(|text| text.contains(word));
     let rule = RULES.iter().find(|r| r.words.iter().all(|w| says(w)))?;
     let spaced = ["address space", "vector element", "explicit instantiation", "is unknown"];
     let differs = || spaces(head).windows(2).any(|pair| pair[0] != pair[1]);
     (spaced.iter().any(|w| says(w)) || differs()).then_some(rule.text)
+}
+
+/// Whether each candidate of a call that could be meant fails by an address space.
+fn every_candidate_differs(m: &Message<'_>) -> bool {
+    let mut candidates = m
+        .notes
+        .iter()
+        .map(|n| n.message)
+        .filter(|t| t.starts_with("candidate") && !t.contains("requires "))
+        .peekable();
+    let differs = |text: &str| {
+        let compared = text.contains("no known conversion") || text.contains("does not match adjusted type");
+        compared && spaces(text).windows(2).any(|pair| pair[0] != pair[1])
+    };
+    candidates.peek().is_some() && candidates.all(differs)
 }
 
 /// The address spaces of pointees that a message names, in order.

@@ -9,6 +9,9 @@ use crate::source::rewrite::group_declarations;
 /// All declarations of the unit.
 pub fn check(lint: &mut Lint<'_>) {
     let unit = lint.unit;
+    if !unit.constants.is_empty() {
+        template_arguments(lint);
+    }
     for item in &unit.items {
         match item.kind {
             ItemKind::Function | ItemKind::Kernel => {
@@ -17,6 +20,27 @@ pub fn check(lint: &mut Lint<'_>) {
             }
             ItemKind::Variable if !item.in_type => program_variable(lint, item),
             _ => {}
+        }
+    }
+}
+
+/// `f<n>` for a function constant `n` and a template `f` of the unit.
+fn template_arguments(lint: &mut Lint<'_>) {
+    let unit = lint.unit;
+    let lx = &unit.lx;
+    let is_template = |name: &str| unit.items.iter().any(|it| it.is_template() && it.name == name);
+    for i in 0..lx.tokens.len() {
+        if !lx.is_ident(i) || !unit.constants.iter().any(|c| c.name == lx.str(i)) {
+            continue;
+        }
+        // Back to the bracket that opens the list of arguments.
+        let open = (i.saturating_sub(16)..i)
+            .rev()
+            .take_while(|&k| !matches!(lx.str(k), ";" | "{" | "}" | "(" | ")"))
+            .find(|&k| lx.is(k, "<"));
+        if open.is_some_and(|k| k > 0 && is_template(lx.str(k - 1)) && lx.skip_angles(k) > i) {
+            let name = lx.str(i).to_string();
+            lint.at(i, format!("the value of the function constant `{name}` is not known to the compiler; it is no template argument"));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Lint;
 use crate::device::Family;
+use crate::source::lexer::Lexed;
 use crate::source::unit::Entry;
 
 /// Names and the first language version that has them.
@@ -24,6 +25,14 @@ const VERSIONS: &[(&str, u32)] = &[
     ("simd_prefix_exclusive_sum", 210),
     ("simd_ballot", 220),
     ("atomic_thread_fence", 320),
+    ("min3", 210),
+    ("max3", 210),
+    ("median3", 210),
+    ("fmin3", 210),
+    ("fmax3", 210),
+    ("fmedian3", 210),
+    ("host_name", 220),
+    ("atomic_ulong", 240),
 ];
 
 /// Names that need a newer language version.
@@ -31,20 +40,45 @@ pub fn check_version(lint: &mut Lint<'_>, version: u32) {
     let unit = lint.unit;
     let lx = &unit.lx;
     for i in 0..lx.tokens.len() {
+        if let Some((what, needed)) = spelled(lx, i).filter(|(_, needed)| *needed > version) {
+            lint.at(
+                i,
+                format!(
+                    "{what} needs Metal {}, and the language version is {}",
+                    dotted(needed),
+                    dotted(version)
+                ),
+            );
+        }
         if lx.is_ident(i)
             && let Some((name, needed)) = VERSIONS.iter().find(|(n, v)| *v > version && *n == lx.str(i))
         {
             lint.at(
                 i,
                 format!(
-                    "`{name}` needs Metal {}.{}, and the language version is {}.{}",
-                    needed / 100,
-                    needed / 10 % 10,
-                    version / 100,
-                    version / 10 % 10
+                    "`{name}` needs Metal {}, and the language version is {}",
+                    dotted(*needed),
+                    dotted(version)
                 ),
             );
         }
+    }
+}
+
+fn dotted(version: u32) -> String {
+    format!("{}.{}", version / 100, version / 10 % 10)
+}
+
+/// Features that take more than a name: what is written at `i`, and the version that it needs.
+fn spelled(lx: &Lexed, i: usize) -> Option<(&'static str, u32)> {
+    match lx.str(i) {
+        "atomic" if lx.is(i + 1, "<") && lx.is(i + 2, "float") => Some(("`atomic<float>`", 300)),
+        "atomic" if lx.is(i + 1, "<") && lx.is(i + 2, "ulong") => Some(("`atomic<ulong>`", 240)),
+        "long" | "ulong" | "int64_t" | "uint64_t" if matches!(lx.str(i + 1), "*" | "&") => {
+            let spaced = (1..=2).any(|n| i >= n && matches!(lx.str(i - n), "device" | "constant"));
+            spaced.then_some(("a 64-bit integer in a buffer", 230))
+        }
+        _ => None,
     }
 }
 

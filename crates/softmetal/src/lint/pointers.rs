@@ -60,6 +60,11 @@ fn bare_declarator(lx: &Lexed, i: usize) -> Option<usize> {
         return (declares && !function && !spaced && !lx.is(k + 2, "&")).then_some(k + 1);
     }
     let indirect = matches!(lx.str(k), "*" | "&") && !(lx.is(k, "&") && adjacent(lx, k));
+    // `remove_reference_t<int &>` computes with types; a cast makes a pointer.
+    let in_angles = matches!(lx.str(k + 1), ">" | ",") && (1..=4).any(|n| i >= n && lx.is(i - n, "<"));
+    if in_angles && !(1..=5).any(|n| i >= n && lx.str(i - n).ends_with("_cast")) {
+        return None;
+    }
     (indirect && !spaced).then_some(k)
 }
 

@@ -4,6 +4,7 @@ pub mod binding;
 pub mod edit;
 pub mod items;
 pub mod lexer;
+pub mod overloads;
 pub mod params;
 pub mod position;
 pub mod rewrite;

@@ -4,6 +4,7 @@
 use super::edit::Edits;
 use super::items::{Item, ItemKind};
 use super::lexer::{Lexed, TokenKind};
+use super::overloads::Overloads;
 use super::params::{attributes, space_of, split_commas};
 use super::unit::{Entry, Unit};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,6 +17,7 @@ pub fn rewrite(unit: &Unit, entry: Option<&Entry>, constants: &ConstantValues, u
     let mut r = Rewriter { unit, lx: &unit.lx, edits: Edits::default(), locals: 0 };
     r.kernels(entry);
     r.duplicates();
+    r.overloads();
     r.constants(constants);
     for (i, item) in unit.items.iter().enumerate() {
         if item.kind == ItemKind::Kernel && entry.is_none_or(|e| e.item == i) {
@@ -69,45 +71,33 @@ impl Rewriter<'_> {
     /// Overloads that differ only in address space are one function now: the first stays.
     fn duplicates(&mut self) {
         let mut seen = FxHashSet::default();
-        for item in &self.unit.items {
+        for (i, item) in self.unit.items.iter().enumerate() {
+            if self.unit.overloads.items.contains_key(&i) {
+                continue;
+            }
             // A member may be declared only once; elsewhere a declaration may precede its definition.
             let overloadable = matches!(item.kind, ItemKind::Function | ItemKind::Type)
                 && (item.has_body() || item.in_type && item.kind == ItemKind::Function)
                 && !item.name.is_empty();
-            if overloadable && !seen.insert(self.signature(item)) {
+            if overloadable && !seen.insert(signature(self.lx, item)) {
                 self.remove(item.start, item.end);
             }
         }
     }
 
-    fn signature(&self, item: &Item) -> String {
-        let mut key = item.scope.join("::");
-        key.push_str(&format!("#{}|", item.owner));
-        let head_end = if item.params.1 > 0 { item.params.0 } else { item.body.0 };
-        key.push_str(&self.plain(item.start, head_end));
-        for p in item.parameters(self.lx) {
-            let constant = p.is_const || p.space == Some(super::params::Space::Constant);
-            let words: Vec<_> = p.type_text.split(' ').filter(|w| *w != "const").collect();
-            key.push_str(&format!("|{}{}", if constant { "const " } else { "" }, words.join(" ")));
-        }
-        let is_constructor = item.scope.last() == Some(&item.name);
-        if item.params.1 > 0 && !is_constructor {
-            let end = (item.params.1 + 1..item.end)
-                .find(|&k| matches!(self.lx.str(k), "{" | ";" | "="))
-                .unwrap_or(item.end);
-            key.push_str("|q");
-            // `const constant` is `const` twice.
-            let words = self.plain(item.params.1 + 1, end);
-            let mut words: Vec<_> = words.split_whitespace().collect();
-            words.dedup();
-            key.push_str(&words.join(" "));
-        }
-        key
-    }
-
     /// The text of tokens without attributes and address spaces.
     fn plain(&self, from: usize, to: usize) -> String {
         plain(self.lx, from, to)
+    }
+
+    /// Overloads by address space get names of their own.
+    fn overloads(&mut self) {
+        let overloads = &self.unit.overloads;
+        let declared = overloads.items.iter().map(|(&i, &number)| (self.unit.items[i].params.0 - 1, number));
+        for (token, number) in declared.chain(overloads.calls.iter().map(|(&k, &n)| (k, n))) {
+            let t = self.lx.tokens[token];
+            self.edits.replace(t.start, t.end, Overloads::name(self.unit, number));
+        }
     }
 
     fn constants(&mut self, values: &ConstantValues) {
@@ -177,7 +167,8 @@ impl Rewriter<'_> {
     }
 
     fn storage(&self, from: usize, to: usize) -> String {
-        self.plain(from, to).replace("const ", "").replace("volatile ", "")
+        let end = (from..to).find(|&k| self.lx.is(k, "=")).unwrap_or(to);
+        self.plain(from, end).replace("const ", "").replace("volatile ", "")
     }
 
     fn tokens(&mut self, values: &ConstantValues, unroll: bool) {
@@ -206,6 +197,10 @@ impl Rewriter<'_> {
                     i = close;
                 }
                 s if space_of(s).is_some() => self.edits.replace(t.start, t.end, ""),
+                s if t.kind == TokenKind::Number && bfloat_digits(s).is_some() => {
+                    let digits = bfloat_digits(s).unwrap_or_default();
+                    self.edits.replace(t.start, t.end, format!("bfloat({digits}f)"));
+                }
                 s if t.kind == TokenKind::Number && is_plain_float(s) => {
                     self.edits.replace(t.end, t.end, "f")
                 }
@@ -218,6 +213,31 @@ impl Rewriter<'_> {
             i += 1;
         }
     }
+}
+
+/// What a function is without address spaces: scope, head, parameters and qualifiers.
+pub fn signature(lx: &Lexed, item: &Item) -> String {
+    let mut key = item.scope.join("::");
+    key.push_str(&format!("#{}|", item.owner));
+    let head_end = if item.params.1 > 0 { item.params.0 } else { item.body.0 };
+    key.push_str(&plain(lx, item.start, head_end));
+    for p in item.parameters(lx) {
+        let constant = p.is_const || p.space == Some(super::params::Space::Constant);
+        let words: Vec<_> = p.type_text.split(' ').filter(|w| *w != "const").collect();
+        key.push_str(&format!("|{}{}", if constant { "const " } else { "" }, words.join(" ")));
+    }
+    let is_constructor = item.scope.last() == Some(&item.name);
+    if item.params.1 > 0 && !is_constructor {
+        let end =
+            (item.params.1 + 1..item.end).find(|&k| matches!(lx.str(k), "{" | ";" | "=")).unwrap_or(item.end);
+        key.push_str("|q");
+        // `const constant` is `const` twice.
+        let words = plain(lx, item.params.1 + 1, end);
+        let mut words: Vec<_> = words.split_whitespace().collect();
+        words.dedup();
+        key.push_str(&words.join(" "));
+    }
+    key
 }
 
 /// The text of tokens without attributes and address spaces; `constant` becomes `const`.
@@ -238,6 +258,11 @@ pub fn plain(lx: &Lexed, from: usize, to: usize) -> String {
         s if space_of(s).is_some() || lx.tokens[i].kind == TokenKind::Directive => None,
         s => Some(s),
     })
+}
+
+/// The number of a literal of bfloat, such as `1.0bf`.
+pub fn bfloat_digits(text: &str) -> Option<&str> {
+    text.strip_suffix("bf").or_else(|| text.strip_suffix("BF")).filter(|_| !text.starts_with("0x"))
 }
 
 /// A floating literal without suffix is a float in MSL.
@@ -289,6 +314,8 @@ pub fn group_declarations(lx: &Lexed, function: &Item) -> Vec<(usize, usize)> {
                 }
                 "[[" => k = lx.matching(k),
                 "*" | "&" => indirect = true,
+                // An array may be written with an initialiser, which does nothing.
+                "=" if lx.is(k - 1, "]") && lx.is(k + 1, "{") => k = lx.matching(k + 1),
                 "=" => break,
                 _ => {}
             }

@@ -3,6 +3,7 @@
 use super::binding::{Binding, at, bindings};
 use super::items::{Item, ItemKind, scan};
 use super::lexer::{Lexed, lex};
+use super::overloads::Overloads;
 use super::params::{attributes, integer, space_of};
 use super::rewrite::plain;
 use crate::error::Result;
@@ -52,6 +53,8 @@ pub struct Unit {
     pub entries: Vec<Entry>,
     /// Function constants in order of appearance.
     pub constants: Vec<FunctionConstant>,
+    /// Overloads by address space, and what calls mean; the judging pass fills it in.
+    pub overloads: Overloads,
 }
 
 impl Unit {
@@ -59,9 +62,11 @@ impl Unit {
     pub fn new(text: &str) -> Result<Unit> {
         let lx = lex(text);
         let items = scan(&lx);
-        let mut unit = Unit { lx, items, entries: Vec::new(), constants: Vec::new() };
+        let mut unit =
+            Unit { lx, items, entries: Vec::new(), constants: Vec::new(), overloads: Overloads::default() };
         unit.find_constants()?;
         unit.find_entries()?;
+        unit.overloads = Overloads::find(&unit);
         Ok(unit)
     }
 

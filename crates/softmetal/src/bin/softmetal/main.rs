@@ -12,6 +12,7 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    end_with_the_pipe();
     let outcome = match Cli::parse().verb {
         Verb::List(a) => list::list(&a),
         Verb::Check(a) => check::check(&a),
@@ -24,5 +25,14 @@ fn main() -> ExitCode {
             eprintln!("softmetal: {e}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// `softmetal list … | head` ends quietly when the reader has enough, as other programs do.
+fn end_with_the_pipe() {
+    #[cfg(unix)]
+    // SAFETY: before any thread is started; the default action of a signal is always valid.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
 }

@@ -1,0 +1,93 @@
+//! Every rule of `rules/`: each probe is refused, at the marked line where one is marked, and each twin is accepted.
+
+use softmetal::{CompileOptions, Device, DeviceOptions, Error, Family};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A program that keeps or breaks a rule.
+struct Probe {
+    rule: String,
+    breaks: bool,
+    version: u32,
+    source: String,
+    line: Option<u32>,
+}
+
+/// `//# title`, `//# text`, then programs behind `//- bad` or `//- good` and a version; `// <-` marks the line that is wrong.
+fn probes(text: &str) -> Vec<Probe> {
+    let (mut out, mut rule, mut titled) = (Vec::<Probe>::new(), String::new(), false);
+    for line in text.lines() {
+        if let Some(rest) = line.strip_prefix("//# ") {
+            if !titled {
+                rule = rest.to_string();
+            }
+            titled = true;
+        } else if let Some(rest) = line.strip_prefix("//- ") {
+            titled = false;
+            let (kind, version) = rest.split_once(' ').unwrap_or((rest, "320"));
+            let version = version.parse().expect("a version");
+            out.push(Probe {
+                rule: rule.clone(),
+                breaks: kind == "bad",
+                version,
+                source: String::new(),
+                line: None,
+            });
+        } else if let Some(p) = out.last_mut().filter(|_| !line.is_empty()) {
+            p.source.push_str(line);
+            p.source.push('\n');
+            if line.ends_with("// <-") {
+                p.line = Some(p.source.lines().count() as u32);
+            }
+        }
+    }
+    out
+}
+
+fn verdict(device: &Device, p: &Probe) -> Result<(), Error> {
+    let options = CompileOptions { language_version: p.version, ..CompileOptions::default() };
+    let source =
+        format!("#include <metal_stdlib>\nusing namespace metal;\n#line 1 \"program.metal\"\n{}", p.source);
+    let library = device.new_library(&source, &options)?;
+    let outcomes = library.check_all(device, &library.function_names());
+    outcomes.into_iter().flatten().next().map_or(Ok(()), Err)
+}
+
+fn judge(device: &Device, p: &Probe) -> Option<String> {
+    let name = |what: &str| format!("{}: {what}\n{}", p.rule, p.source);
+    match (verdict(device, p), p.breaks) {
+        (Ok(()), false) => None,
+        (Ok(()), true) => Some(name("accepted, and Apple refuses it")),
+        (Err(e), false) => Some(name(&format!("refused, and Apple accepts it: {e}"))),
+        (Err(Error::Compile { diagnostics }), true) => {
+            let line = p.line.or((p.source.lines().count() == 1).then_some(1))?;
+            let hit = diagnostics.iter().any(|d| d.line == line);
+            (!hit).then(|| name(&format!("refused elsewhere than in line {line}: {diagnostics:?}")))
+        }
+        (Err(e), true) => Some(name(&format!("no diagnostic: {e}"))),
+    }
+}
+
+#[test]
+fn every_rule_refuses_its_probes_and_accepts_their_twins() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let mut list = Vec::new();
+    for file in std::fs::read_dir(folder).expect("the folder of rules") {
+        list.extend(probes(&std::fs::read_to_string(file.expect("a file").path()).expect("text")));
+    }
+    assert!(list.len() > 150, "{} probes", list.len());
+    let device = Device::new(DeviceOptions { family: Family::Apple9, ..DeviceOptions::default() }).unwrap();
+    let next = AtomicUsize::new(0);
+    let wrong = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|s| {
+        for _ in 0..2 {
+            s.spawn(|| {
+                while let Some(p) = list.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    wrong.lock().unwrap().extend(judge(&device, p));
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{} of {}:\n\n{}", wrong.len(), list.len(), wrong.join("\n\n"));
+}
