@@ -8,7 +8,7 @@ use crate::errors::raise;
 use crate::movement::shape_of;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use wootz::{DType, Device, Number, Tensor};
+use wootz::{DType, Number, Tensor};
 
 /// An object as an array: shared with its memory where that is possible, unless ``copy`` says otherwise.
 #[pyfunction]

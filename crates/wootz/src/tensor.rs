@@ -95,7 +95,7 @@ impl Tensor {
     /// A tensor of a shape from elements in row-major order, on a device.
     pub fn from_vec_on<T: Element>(data: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
         let shape = shape.into();
-        check_bytes("from_vec", std::mem::size_of_val(&data[..]), T::DTYPE, &shape)?;
+        check_bytes("from_vec", size_of_val(&data[..]), T::DTYPE, &shape)?;
         Tensor::from_slice_on(&data, device)?.reshape(shape)
     }
 
