@@ -70,11 +70,6 @@ impl<'a, L: Language> Code<'a, L> {
         self.open(Bound::Plan(id), self.plan.buffers[id as usize].bytes, access)
     }
 
-    /// Asks for a store's buffer.
-    pub fn open_store(&mut self, store: &Store, access: Access) -> usize {
-        self.open_buffer(store.buffer, access)
-    }
-
     /// Lets opened memory be accessed by quads of words.
     pub fn as_quads(&mut self, opened: usize) {
         assert!(self.opened[opened].access != Access::Atomic, "atomics are words");
@@ -189,7 +184,7 @@ impl<'a, L: Language> Code<'a, L> {
     /// The statement that stores a value at a position.
     pub fn store(&mut self, store: &Store, position: &str, value: &str) -> String {
         let known = self.opened.iter().position(|o| o.bound == Bound::Plan(store.buffer));
-        let buffer = known.unwrap_or_else(|| self.open_store(store, Access::Write));
+        let buffer = known.unwrap_or_else(|| self.open_buffer(store.buffer, Access::Write));
         L::store(buffer, store.dtype, position, value)
     }
 }

@@ -89,7 +89,7 @@ impl<L: Language> Code<'_, L> {
         let step = self.step;
         let (mut lines, values) = self.four_points("out", &step.epilogue, &step.stores);
         for ((n, store), values) in step.stores.iter().enumerate().zip(&values) {
-            let buffer = self.open_store(store, Access::Write);
+            let buffer = self.open_buffer(store.buffer, Access::Write);
             self.as_quads(buffer);
             let at = format!("p{}", step.epilogue.loads.len() + n);
             let _ = writeln!(lines, "    {}", L::store_quad(buffer, store.dtype, &at, values));

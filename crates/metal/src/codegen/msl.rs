@@ -97,10 +97,7 @@ pub fn storage(dtype: DType) -> &'static str {
 
 /// The unsigned type in which integers of a type wrap.
 fn unsigned(t: ScalarType) -> &'static str {
-    match t {
-        ScalarType::I64 | ScalarType::U64 => "ulong",
-        ScalarType::Bool | ScalarType::I32 | ScalarType::U32 | ScalarType::F32 | ScalarType::F64 => "uint",
-    }
+    if matches!(t, ScalarType::I64 | ScalarType::U64) { "ulong" } else { "uint" }
 }
 
 impl Language for Msl {

@@ -81,7 +81,7 @@ fn epilogue(code: &mut Code<'_, Msl>, four: bool) {
     if step.epilogue.program.results.is_empty() {
         let store = &step.stores[0];
         code.space("out", &store.layout.shape, &[&store.layout]);
-        let (buffer, name) = (code.open_store(store, Access::Write), storage(store.dtype));
+        let (buffer, name) = (code.open_buffer(store.buffer, Access::Write), storage(store.dtype));
         let _ = write!(
             code.text,
             "typedef {name} Target;\ninline device {name}* target(const thread Env& env) {{\n    return env.b{buffer};\n}}\n"

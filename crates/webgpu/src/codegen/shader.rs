@@ -150,7 +150,7 @@ impl<'a> Shader<'a> {
         }
         for store in &task.step.stores {
             let natural = if per_word(store.dtype) > 1 { Access::Atomic } else { Access::Write };
-            code.open_store(store, access.unwrap_or(natural));
+            code.open_buffer(store.buffer, access.unwrap_or(natural));
         }
         Shader { code, facts: task.facts, places: false, extensions: Vec::new() }
     }

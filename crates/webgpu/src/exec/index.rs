@@ -78,7 +78,7 @@ pub fn scatter(task: &Task<'_>, axis: usize, mode: ScatterMode) -> Launches {
 
 /// The lines that add `value` to the element `at`, whoever else adds to it.
 fn add(code: &mut Shader<'_>, store: &Store) -> String {
-    let k = code.open_store(store, Access::Atomic);
+    let k = code.open_buffer(store.buffer, Access::Atomic);
     let t = store.dtype.compute();
     match (t, per_word(store.dtype)) {
         (ScalarType::I32, 1) => return format!("    a{k}(at, bitcast<u32>(value));\n"),

@@ -45,7 +45,7 @@ fn packed(task: &Task<'_>, count: usize) -> Launch {
     code.constant("PER_WORD", per_word);
     code.arg("elements", count);
     let first = code.word((store.layout.offset / per_word) as u32);
-    let k = code.open_store(store, Access::Write);
+    let k = code.open_buffer(store.buffer, Access::Write);
     code.push(&format!("fn put_word(w: u32, bits: u32) {{\n    s{k}({first} + w, bits);\n}}\n"));
     let groups = spread(&mut code, count.div_ceil(per_word));
     code.launch("map_packed", groups)

@@ -19,7 +19,7 @@ pub fn launches(task: &Task<'_>) -> Launches {
     // The result is contiguous f32 with nothing behind it: the kernel writes to its memory.
     let store = &task.step.stores[0];
     let first = code.word(store.layout.offset as u32);
-    let k = code.open_store(store, Access::Write);
+    let k = code.open_buffer(store.buffer, Access::Write);
     code.push(&format!("fn put_f32(i: u32, v: f32) {{\n    s{k}({first} + i, bitcast<u32>(v));\n}}\n"));
     code.constant("WG", WG);
     code.constant("DEPTH", depth);
