@@ -5,8 +5,14 @@ use half::{bf16, f16};
 use wootz_ir::{DType, ScalarType};
 
 /// Reads `n` elements, `stride` elements apart, into a contiguous block of the compute type.
+///
+/// # Safety
+/// Every element of the run is readable, and the block has room for `n` values and is the caller's alone.
 pub type ReadRun = unsafe fn(src: *const u8, stride: isize, dst: *mut u8, n: usize);
 /// Writes a contiguous block of the compute type to `n` elements, `stride` elements apart.
+///
+/// # Safety
+/// The block holds `n` values, and every element of the run is writable and the caller's alone.
 pub type WriteRun = unsafe fn(src: *const u8, dst: *mut u8, stride: isize, n: usize);
 
 macro_rules! read {

@@ -177,6 +177,9 @@ impl Blocks {
 
 impl Job<'_> {
     /// Combines consecutive points into one value at `out`.
+    ///
+    /// # Safety
+    /// The points of `range` exist, the frame is of this job's tape, and `out` has room for a value.
     unsafe fn line(&self, frame: &mut Frame, range: Range<usize>, blocks: &Blocks, out: *mut u8) {
         let Combine { size, kind, identity, run, .. } = self.combine;
         // SAFETY: the points exist; blocks hold BLOCK values, and ranges are cut to blocks.
@@ -205,6 +208,9 @@ impl Job<'_> {
     }
 
     /// Each worker takes some outer points and walks the row of each.
+    ///
+    /// # Safety
+    /// Every worker of the region calls it, with a workspace of its own.
     unsafe fn rows(&self, workspace: &Workspace) {
         let Job { task, combine, inner, .. } = *self;
         let own = task.worker.split(self.outer, 1024usize.div_ceil(inner.max(1)));
@@ -230,6 +236,9 @@ impl Job<'_> {
 
     /// Combines rows `inner` of some columns into `blocks.level`: at most [`COLUMNS`] of them when they lie in memory, else
     /// at most a block.
+    ///
+    /// # Safety
+    /// The columns exist, and the frame is of this job's tape.
     unsafe fn column_block(
         &self,
         frame: &mut Frame,
@@ -272,6 +281,9 @@ impl Job<'_> {
     }
 
     /// Each worker takes some outer points, which lie side by side, and walks down all rows of them.
+    ///
+    /// # Safety
+    /// Every worker of the region calls it, with a workspace of its own.
     unsafe fn columns(&self, workspace: &Workspace) {
         let task = self.task;
         let own = task.worker.split(self.outer, 64);
@@ -292,6 +304,9 @@ impl Job<'_> {
     }
 
     /// Each worker combines its share of the inner points of every result; the first finishes.
+    ///
+    /// # Safety
+    /// Every worker of the region calls it, with a workspace of its own; shared memory has a line for each.
     unsafe fn share_inner(&self, workspace: &Workspace) {
         let Job { task, combine, outer, inner, .. } = *self;
         let own = task.worker.split(inner, 1024);

@@ -173,12 +173,16 @@ pub unsafe fn dispatch_at<K: Kernel>(level: Level, kernel: K) -> K::Out {
     }
 }
 
+/// # Safety
+/// The processor has these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Out {
     kernel.run::<Avx2>()
 }
 
+/// # Safety
+/// The processor has these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run_avx512<K: Kernel>(kernel: K) -> K::Out {

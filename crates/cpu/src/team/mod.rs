@@ -12,7 +12,7 @@ mod barrier;
 mod pool;
 mod split;
 
-pub use pool::{Team, was_forked};
+pub use pool::Team;
 pub use split::{SyncPtr, split_range};
 
 use barrier::Barrier;

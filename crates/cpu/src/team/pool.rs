@@ -44,12 +44,6 @@ unsafe impl Send for Shared {}
 /// Whether this process is a child that was forked after the team was made.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process is a child that was forked after the [global team](Team::global) was made. It has none of its
-/// parent's other threads: neither the team's, nor those by which a GPU's driver works.
-pub fn was_forked() -> bool {
-    FORKED.load(Ordering::Relaxed)
-}
-
 #[cfg(unix)]
 fn watch_forks() {
     extern "C" fn in_child() {
