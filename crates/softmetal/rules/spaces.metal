@@ -118,3 +118,6 @@ constant int size = 4;
 constexpr constant float scale = 2;
 static constant constexpr const float table[2] = {1, 2};
 kernel void k(device float *o) { constexpr int n = 3; o[0] = size * scale * table[0] + n; }
+//- good
+template <typename T> struct Four { typedef vec<T, 4> Type; };
+kernel void k(device float *o) { enum : uint { SIZE = 4 }; o[0] = ((device const Four<float>::Type *)o)[0].x * SIZE; }

@@ -6,6 +6,7 @@ use super::library::{CompileOptions, Function, Library};
 use super::pipeline::{generate, generate_in};
 use crate::compile::clang::{Mode, Preprocess};
 use crate::compile::together::{Unit, namespace};
+use crate::{judge, source};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -54,6 +55,10 @@ impl Device {
         let preprocess: Vec<Preprocess> = recipes.iter().map(|r| r.options.preprocess()).collect();
         let sources: Vec<_> = recipes.iter().map(|r| r.source).zip(&preprocess).collect();
         self.0.compiler.preprocess_together(&sources);
+        let texts = sources.iter().filter_map(|(source, p)| self.0.compiler.preprocess(source, p).ok());
+        let units: Vec<source::unit::Unit> =
+            texts.filter_map(|text| source::unit::Unit::new(&text).ok()).collect();
+        judge::judge_together(&self.0.compiler, &units);
         let mut groups: FxHashMap<Mode, Vec<Unit>> = FxHashMap::default();
         let mut seen = FxHashSet::default();
         for recipe in recipes {

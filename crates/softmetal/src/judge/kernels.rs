@@ -23,19 +23,23 @@ const POSITIONS: &[&str] = &[
     "threads_per_threadgroup",
 ];
 
-/// Assertions for each kernel; a template's first instance stands for all of them.
-pub fn assertions(unit: &Unit) -> String {
+/// Assertions for each kernel of a unit, which may be inside of a namespace; a template's first instance stands for all of them.
+pub fn assertions(unit: &Unit, space: &str) -> String {
     let mut text = String::from("\n");
     let mut seen = FxHashSet::default();
     for entry in &unit.entries {
         if seen.insert(entry.item) && unit.items[entry.item].kind == ItemKind::Kernel {
-            kernel(unit, entry, &mut text, seen.len());
+            let expression = match entry.expression.strip_prefix("::") {
+                Some(rest) if !space.is_empty() => format!("::{space}::{rest}"),
+                _ => entry.expression.clone(),
+            };
+            kernel(unit, entry, &expression, &mut text, seen.len());
         }
     }
     text
 }
 
-fn kernel(unit: &Unit, entry: &Entry, text: &mut String, number: usize) {
+fn kernel(unit: &Unit, entry: &Entry, expression: &str, text: &mut String, number: usize) {
     let item = &unit.items[entry.item];
     let params = item.parameters(&unit.lx);
     if entry.deduced.is_some() || params.is_empty() {
@@ -43,7 +47,7 @@ fn kernel(unit: &Unit, entry: &Entry, text: &mut String, number: usize) {
     }
     let open: String = entry.scope.iter().map(|n| format!("namespace {n} {{ ")).collect();
     let name = format!("softmetal_kernel_{number}");
-    let _ = writeln!(text, "{open}typedef softmetal::signature<decltype({})> {name};", entry.expression);
+    let _ = writeln!(text, "{open}typedef softmetal::signature<decltype({expression})> {name};");
     let mut first: Option<usize> = None;
     for (i, p) in params.iter().enumerate() {
         let arg = format!("{name}::arg<{i}>");

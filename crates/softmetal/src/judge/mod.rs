@@ -13,10 +13,11 @@ mod verdict;
 use crate::compile::clang::Compiler;
 use crate::error::{Error, Result};
 use crate::source::unit::Unit;
+use std::path::PathBuf;
 
 /// Refuses what Apple's compiler would, and notes which overloads calls mean. `main` is the name and the text of the main file.
 pub(crate) fn judge(compiler: &Compiler, unit: &mut Unit, main: (&str, &str)) -> Result<()> {
-    let text = format!("{}{}", rewrite::rewrite(unit), kernels::assertions(unit));
+    let text = text(unit, "");
     let path = compiler.verdict_path(&text);
     if path.exists() && unit.overloads.items.is_empty() {
         return Ok(());
@@ -29,4 +30,43 @@ pub(crate) fn judge(compiler: &Compiler, unit: &mut Unit, main: (&str, &str)) ->
         return Ok(());
     }
     Err(Error::Compile { diagnostics })
+}
+
+/// Judges units in one run of clang. Notes that all are clean, or nothing: each is then judged alone when it is asked for.
+pub(crate) fn judge_together(compiler: &Compiler, units: &[Unit]) {
+    let pending: Vec<(&Unit, PathBuf)> = units
+        .iter()
+        .filter(|u| stands_alone(u))
+        .map(|u| (u, compiler.verdict_path(&text(u, ""))))
+        .filter(|(_, path)| !path.exists())
+        .collect();
+    if pending.len() < 2 {
+        return;
+    }
+    let all: String = pending
+        .iter()
+        .enumerate()
+        .map(|(i, (unit, _))| {
+            let space = format!("softmetal_unit_{i}");
+            format!("namespace {space} {{\n{}\n}}\n", text(unit, &space))
+        })
+        .collect();
+    // What cannot be run here is run, and told, where a unit is judged alone.
+    let Ok(messages) = compiler.judge(&all) else { return };
+    if verdict::findings(&messages, &all, compiler.shim_folder(), ("", "")).is_empty() {
+        pending.iter().for_each(|(_, path)| compiler.note_clean(path));
+    }
+}
+
+/// Whether a unit means the same inside of a namespace.
+fn stands_alone(unit: &Unit) -> bool {
+    let lx = &unit.lx;
+    let opens = |k: usize| lx.is(k, "namespace") && !lx.is(k.wrapping_sub(1), "using");
+    let specialises = |k: usize| lx.is(k, "template") && lx.is(k + 1, "<") && lx.is(k + 2, ">");
+    unit.overloads.items.is_empty() && !(0..lx.tokens.len()).any(|k| opens(k) || specialises(k))
+}
+
+/// The unit as the judging pass sees it, in a namespace or in none.
+fn text(unit: &Unit, space: &str) -> String {
+    format!("{}{}", rewrite::rewrite(unit), kernels::assertions(unit, space))
 }

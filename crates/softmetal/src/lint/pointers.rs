@@ -79,16 +79,36 @@ fn before(lx: &Lexed, i: usize) -> Option<bool> {
     let mut spaced = false;
     while k > 0 {
         match lx.str(k - 1) {
-            "::" => k -= 1,
+            "::" => {}
             w if space_of(w).is_some() => spaced = true,
             w if is_qualifier(w) => {}
             "." | "->" | "goto" | "struct" | "class" | "enum" | "union" => return None,
-            w if lx.is(k, "::") && lx.is_ident(k - 1) && !matches!(w, "return") => {}
+            // `device Four<half>::Type *`
+            ">" if lx.is(k, "::") => k = opening_angle(lx, k - 1) + 1,
+            w if matches!(lx.str(k), "::" | "<") && k < i && lx.is_ident(k - 1) && !matches!(w, "return") => {
+            }
             _ => break,
         }
         k -= 1;
     }
     Some(spaced)
+}
+
+/// The bracket that the `>` at `close` closes.
+fn opening_angle(lx: &Lexed, close: usize) -> usize {
+    let mut depth = 0usize;
+    let mut k = close;
+    loop {
+        match lx.str(k) {
+            ">" => depth += 1,
+            "<" => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || k == 0 {
+            return k;
+        }
+        k -= 1;
+    }
 }
 
 fn is_qualifier(word: &str) -> bool {

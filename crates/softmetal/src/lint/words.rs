@@ -97,7 +97,10 @@ fn body(lint: &mut Lint<'_>, item: &Item, version: u32) {
             && lx.is_ident(i)
             && lx.is(i + 1, ":")
             && !lx.is(i + 2, ":")
-            && !matches!(lx.str(i), "default" | "public" | "private" | "protected")
+            && !matches!(
+                lx.str(i),
+                "default" | "public" | "private" | "protected" | "enum" | "struct" | "class"
+            )
         {
             lint.at(i, format!("MSL has no labels (`{}:`)", lx.str(i)));
         }
