@@ -80,7 +80,7 @@ pub fn softmax(task: &Task<'_>, workspace: &Workspace, log: bool) {
 pub fn rms_norm(task: &Task<'_>, workspace: &Workspace, eps: f64) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, eps: f64) {
         let weight = parameter::<T>(task, workspace, 1);
-        let affine = Affine { weight: weight, bias: None };
+        let affine = Affine { weight, bias: None };
         each_row::<T>(task, workspace, |row| rows::rms_norm(RowIo::in_place(row), affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
@@ -89,7 +89,7 @@ pub fn rms_norm(task: &Task<'_>, workspace: &Workspace, eps: f64) {
 pub fn layer_norm(task: &Task<'_>, workspace: &Workspace, eps: f64) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, eps: f64) {
         let (weight, bias) = (parameter::<T>(task, workspace, 1), parameter::<T>(task, workspace, 2));
-        let affine = Affine { weight: weight, bias: bias };
+        let affine = Affine { weight, bias };
         each_row::<T>(task, workspace, |row| rows::layer_norm(RowIo::in_place(row), affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
