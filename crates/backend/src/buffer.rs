@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A device's piece of memory. Dropping it gives the memory back.
 pub trait DeviceMemory: Any + Send + Sync {
@@ -13,38 +14,59 @@ pub trait DeviceMemory: Any + Send + Sync {
         self.len() == 0
     }
 
-    /// The bytes, where the host can read them in place and no work is writing them.
+    /// The bytes, where the host can read them in place. Called by [`Buffer::host_bytes`], which sees to it that nothing
+    /// writes them from then on.
     fn host_bytes(&self) -> Option<&[u8]>;
+
+    /// Whether it is someone else's memory, which no one may write.
+    fn is_imported(&self) -> bool {
+        false
+    }
 }
 
 /// A handle to device memory; clones share it.
 #[derive(Clone)]
-pub struct Buffer(Arc<dyn DeviceMemory>);
+pub struct Buffer(Arc<Shared<dyn DeviceMemory>>);
+
+struct Shared<M: ?Sized> {
+    /// Whether the host may hold a slice of the bytes.
+    exposed: AtomicBool,
+    memory: M,
+}
 
 impl Buffer {
     /// A handle to this memory.
     pub fn new(memory: impl DeviceMemory) -> Buffer {
-        Buffer(Arc::new(memory))
+        Buffer(Arc::new(Shared { exposed: AtomicBool::new(false), memory }))
     }
 
     /// Usable bytes.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.memory.len()
     }
 
     /// True when there is nothing in it.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.memory.is_empty()
     }
 
     /// The device's own type behind the handle.
     pub fn memory<M: DeviceMemory>(&self) -> Option<&M> {
-        (&*self.0 as &dyn Any).downcast_ref()
+        (&self.0.memory as &dyn Any).downcast_ref()
     }
 
-    /// The bytes, where the host can read them in place.
+    /// The bytes, where the host can read them in place. A slice may live as long as any handle, so the buffer is
+    /// read-only from now on: see [`Buffer::is_writable`].
     pub fn host_bytes(&self) -> Option<&[u8]> {
-        self.0.host_bytes()
+        // The order matters to a thread that asks whether it may write: it must see this before anyone reads.
+        self.0.exposed.store(true, Ordering::SeqCst);
+        self.0.memory.host_bytes()
+    }
+
+    /// Whether uploads and plans may write the memory: it is the device's own, and its bytes were never given out to be
+    /// read in place. Devices refuse to write a buffer that is not.
+    pub fn is_writable(&self) -> bool {
+        !self.0.memory.is_imported() && !self.0.exposed.load(Ordering::SeqCst)
     }
 
     /// Whether this is the only handle.

@@ -81,7 +81,7 @@ pub struct Run<'a> {
     pub params: &'a [Number],
 }
 
-/// The end of a submitted run, and its results.
+/// The end of a submitted run, and its results. Dropping it waits, so that no buffer of the run is used again too early.
 pub struct Fence {
     results: Vec<Buffer>,
     wait: Option<Box<dyn FnOnce() -> Result<()> + Send>>,
@@ -98,12 +98,31 @@ impl Fence {
         Fence { results, wait: Some(Box::new(wait)) }
     }
 
+    /// Whether there is nothing to wait for.
+    pub fn is_done(&self) -> bool {
+        self.wait.is_none()
+    }
+
+    /// The plan's result buffers, which hold results once the run has ended.
+    pub fn results(&self) -> &[Buffer] {
+        &self.results
+    }
+
     /// Waits for the end and returns the plan's result buffers.
     pub fn wait(mut self) -> Result<Vec<Buffer>> {
         if let Some(wait) = self.wait.take() {
             wait()?;
         }
         Ok(std::mem::take(&mut self.results))
+    }
+}
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        if let Some(wait) = self.wait.take() {
+            // Nobody is left to hear of a failure.
+            let _ = wait();
+        }
     }
 }
 
@@ -142,7 +161,8 @@ pub trait Backend: Send + Sync {
     /// Makes a plan ready to run.
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>>;
 
-    /// Starts a run. Leaves stay bound until the fence is reached.
+    /// Starts a run. Runs of one device take effect in the order in which they were submitted, so that leaves may be results
+    /// of runs that have not ended. The caller keeps leaves alive until the fence is reached.
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence>;
 
     /// How memory is used.

@@ -98,6 +98,15 @@ impl BlockFormat {
         (len / self.block_len()).checked_mul(self.block_bytes())
     }
 
+    /// What kernels may rely on to divide the address of every block, where it divides that of the first: up to 4.
+    pub const fn alignment(self) -> usize {
+        match self.block_bytes().trailing_zeros() {
+            0 => 1,
+            1 => 2,
+            _ => 4,
+        }
+    }
+
     /// Whether values are stored one by one as floats.
     pub const fn is_float(self) -> bool {
         matches!(self, BlockFormat::F32 | BlockFormat::F16 | BlockFormat::BF16)

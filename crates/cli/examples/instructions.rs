@@ -61,7 +61,7 @@ fn coded(device: &Device, format: BlockFormat, rows: usize) -> Result<Vec<Tensor
     let mut bytes = vec![0; format.bytes_of(values.len()).unwrap_or(0)];
     wootz_blocks::quantize(format, &values, None, &mut bytes)
         .map_err(|e| wootz::Error::argument("quantize", e.to_string()))?;
-    let weights = Tensor::from_bytes(&bytes, DType::U8, [n, bytes.len() / n], device)?;
+    let weights = Tensor::from_bytes_on(&bytes, DType::U8, [n, bytes.len() / n], device)?;
     Ok(vec![tensors[0].clone(), weights])
 }
 

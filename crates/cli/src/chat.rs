@@ -1,6 +1,6 @@
 //! `wootz chat`: a conversation in the terminal.
 
-use crate::models::{Choice, Failure};
+use crate::models::{self, Choice, Failure};
 use crate::output::{DIM, HEAD, Outcome, paint};
 use crate::run::SamplingArgs;
 use rustyline::error::ReadlineError;
@@ -13,23 +13,23 @@ use wootz_llm::chat::{ChatTemplate, Message};
 use wootz_llm::tokenizer::Encoding;
 use wootz_llm::{Finish, Request, Session};
 
-/// Talk with a language model
+/// Chat with a language model
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     choice: Choice,
     #[command(flatten)]
     sampling: SamplingArgs,
-    /// What the model is told before the conversation
+    /// System prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// The most tokens of one answer
+    /// Maximum number of tokens per answer
     #[arg(short = 'n', long, default_value_t = 1024, value_name = "TOKENS")]
     limit: usize,
 }
 
-const HELP: &str = "Enter sends; a line that ends in \\ goes on in the next one; \"\"\" opens and closes a longer text.\n\
-                    Ctrl-C stops an answer. /clear forgets the conversation, /quit or Ctrl-D ends it.";
+const HELP: &str = "Press Enter to send. End a line with \\ to continue on the next, or put longer text between \"\"\".\n\
+                    Ctrl-C stops the answer. /clear starts a new conversation, /quit or Ctrl-D exits.";
 
 pub fn run(args: &Args) -> Outcome {
     args.sampling.sampling().check()?;
@@ -53,8 +53,8 @@ pub fn run(args: &Args) -> Outcome {
     anstream::println!(
         "{} on {}. {}\n",
         paint(HEAD, &args.choice.model),
-        model.device(),
-        paint(DIM, "/help helps.")
+        models::device_line(&model),
+        paint(DIM, "Type /help for help.")
     );
     let mut editor = rustyline::DefaultEditor::new()?;
     while let Some(text) = read(&mut editor)? {
@@ -64,10 +64,13 @@ pub fn run(args: &Args) -> Outcome {
             "/help" => anstream::println!("{}\n", paint(DIM, HELP)),
             "/clear" => {
                 chat.clear()?;
-                anstream::println!("{}\n", paint(DIM, "(forgotten)"));
+                anstream::println!("{}\n", paint(DIM, "(new conversation)"));
             }
             text if is_command(text) => {
-                anstream::println!("{}\n", paint(DIM, format!("{text} is no command; /help lists them")));
+                anstream::println!(
+                    "{}\n",
+                    paint(DIM, format!("unknown command {text}; type /help for a list"))
+                );
             }
             text => chat.answer(text)?,
         }
@@ -150,10 +153,10 @@ impl Chat<'_> {
         self.messages.push(Message::new("user", text));
         let (prompt, dropped) = self.prompt()?;
         if dropped > 0 {
-            let what = if dropped == 1 { "message was" } else { "messages were" };
+            let what = if dropped == 1 { "message" } else { "messages" };
             anstream::println!(
                 "{}",
-                paint(DIM, format!("(the context is full: {dropped} old {what} left out)"))
+                paint(DIM, format!("(the context is full: dropped {dropped} old {what})"))
             );
         }
         let request = Request {
@@ -176,15 +179,17 @@ impl Chat<'_> {
             Ok(generated) => generated,
             Err(error) => {
                 self.messages.pop();
-                anstream::eprintln!("{error}; /clear makes room\n");
+                anstream::eprintln!("{error}; /clear starts a new conversation\n");
                 return Ok(());
             }
         };
         let note = match generated.finish {
             Finish::End | Finish::Stop => String::new(),
             Finish::Cancelled => " (stopped)".into(),
-            Finish::Limit => format!(" (cut at {} tokens; -n gives more)", self.args.limit),
-            Finish::Context => " (the context is full; /clear makes room)".into(),
+            Finish::Limit => {
+                format!(" (stopped at the limit of {} tokens; raise it with -n)", self.args.limit)
+            }
+            Finish::Context => " (the context is full; /clear starts a new conversation)".into(),
         };
         let note = if note.is_empty() { note } else { paint(DIM, note) };
         anstream::println!("{note}\n");

@@ -13,13 +13,13 @@ use wootz::{DType, Device};
 /// Compare a device with the reference evaluator, op by op
 #[derive(clap::Args)]
 pub struct Args {
-    /// The device to check (default: every device of this machine)
+    /// Device to check [default: every device of this machine]
     #[arg(long, env = "WOOTZ_DEVICE")]
     device: Option<String>,
-    /// Only a few adversarial cases per op family, as at a device's first use
+    /// Run only the quick cases that a device passes before its first use
     #[arg(long)]
     quick: bool,
-    /// Only cases whose name contains this text, e.g. `matmul` or `/f16/`
+    /// Run only cases whose name contains this text, e.g. `matmul` or `/f16/`
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Print JSON instead of a table
@@ -32,16 +32,16 @@ pub struct Args {
 /// How the software Metal device behaves; for `--device metal`
 #[derive(clap::Args)]
 struct Soft {
-    /// Check every memory access of every kernel
+    /// Check every memory access of every kernel for races and bounds
     #[arg(long)]
     sanitize: bool,
-    /// Run threads, groups and unordered launches in another order
+    /// Shuffle the order of threads, threadgroups and unordered launches
     #[arg(long, value_name = "SEED")]
     shuffle: Option<u64>,
-    /// The GPU family to imitate: mac2, apple7, apple8, apple9, apple10
+    /// GPU family to emulate: mac2, apple7, apple8, apple9, apple10
     #[arg(long, value_name = "FAMILY")]
     gpu_family: Option<String>,
-    /// Lanes of a simdgroup: 32, or 64 on mac2
+    /// Simdgroup width: 32, or 64 on mac2
     #[arg(long, value_name = "COUNT")]
     lanes: Option<u32>,
 }
@@ -54,7 +54,7 @@ impl Soft {
             return Ok(None);
         }
         if name != Some("metal") {
-            return Err("--sanitize, --shuffle, --gpu-family and --lanes are for --device metal".into());
+            return Err("--sanitize, --shuffle, --gpu-family and --lanes need --device metal".into());
         }
         let family = gpu_family.as_deref().map(str::parse).transpose()?;
         let options = SoftOptions {

@@ -1,6 +1,7 @@
 //! `wootz devices`: what there is to run on.
 
 use crate::output::{self, HEAD, Outcome, Table};
+use crate::placement;
 use anstyle::Style;
 use serde_json::json;
 use std::process::ExitCode;
@@ -12,13 +13,19 @@ pub struct Args {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// Measure each device anew and show what `auto` reckons with
+    /// Measure each device again and show the cost model that `auto` uses
     #[arg(long)]
     calibrate: bool,
+    /// Estimate the speed and memory of a model on every device, and show which one `auto` would take
+    #[arg(long = "for", value_name = "MODEL")]
+    model: Option<String>,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let default = Device::from_environment()?;
+    if let Some(model) = &args.model {
+        return placement::run(model, args.json);
+    }
+    let default = Device::current()?;
     let devices = Device::all();
     let calibrations = if args.calibrate { calibrations(&devices)? } else { vec![None; devices.len()] };
     if args.json {
@@ -69,7 +76,7 @@ pub fn run(args: &Args) -> Outcome {
     table.print();
     anstream::println!(
         "\n{}",
-        output::paint(output::DIM, "* used by default; WOOTZ_DEVICE or --device choose another")
+        output::paint(output::DIM, "* default; choose another with --device or WOOTZ_DEVICE")
     );
     if args.calibrate {
         print_calibrations(&devices, &calibrations);
@@ -125,7 +132,7 @@ fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) 
     }
     table.print();
     for (device, _) in devices.iter().zip(calibrations).filter(|(_, c)| c.is_none()) {
-        let text = format!("{device} is imitated in software: auto does not use it");
+        let text = format!("{device} is a software device: auto does not use it");
         anstream::println!("{}", output::paint(output::DIM, text));
     }
     let kept = devices.iter().zip(calibrations).filter(|(_, c)| c.is_some());

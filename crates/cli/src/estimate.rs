@@ -8,15 +8,15 @@ use std::process::ExitCode;
 use wootz_llm::config::Config;
 use wootz_llm::estimate::{CacheFormat, Estimate, Load};
 
-/// Estimate the memory that a model takes at a context length
+/// Estimate the memory that a model needs at a context length
 #[derive(clap::Args)]
 pub struct Args {
     /// A GGUF file or a known model
     model: String,
-    /// Tokens of prompt and answer together (default: what the model was made for)
+    /// Context length in tokens [default: the model's own]
     #[arg(long)]
     context: Option<usize>,
-    /// Sequences at once
+    /// Number of parallel sequences
     #[arg(long, default_value_t = 1)]
     sequences: usize,
     /// Print JSON instead of a table

@@ -13,7 +13,7 @@ use wootz_gguf::{Gguf, Value};
 pub struct Args {
     /// A GGUF file or a known model
     model: String,
-    /// List every tensor, not only how many there are of each type
+    /// List every tensor, not just a count per type
     #[arg(long)]
     tensors: bool,
     /// Print JSON instead of tables

@@ -14,7 +14,7 @@ pub struct Args {
     /// Token ids
     #[arg(long, value_delimiter = ',', required = true, value_name = "IDS")]
     tokens: Vec<u32>,
-    /// The file to write: f32, one row per token
+    /// Output file: f32, one row per token
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 }

@@ -11,6 +11,7 @@ mod logits;
 mod models;
 mod output;
 mod perplexity;
+mod placement;
 mod pull;
 mod quantize;
 mod run;
@@ -30,30 +31,31 @@ struct Cli {
 enum Command {
     /// List the devices of this machine
     Devices(devices::Args),
-    /// Compare a device with the reference evaluator, op by op
+    /// Check a device against the reference evaluator, op by op
     Check(check::Args),
-    /// Measure speed, as a fraction of the machine's limit and next to other libraries
+    /// Benchmark a device: throughput, fraction of the machine's limit, comparison with other libraries
     Bench(bench::Args),
     /// Answer a prompt with a language model
     Run(run::Args),
-    /// Talk with a language model
+    /// Chat with a language model
     Chat(chat::Args),
-    /// Fetch a model, or list the known ones
+    /// Download a model, or list the known ones
     Pull(pull::Args),
     /// Show the metadata and tensors of a model file
     Inspect(inspect::Args),
-    /// Estimate the memory that a model takes at a context length
+    /// Estimate the memory that a model needs at a context length
     Estimate(estimate::Args),
-    /// Rewrite a model file in another format
+    /// Convert a model file to another quantisation format
     Quantize(quantize::Args),
-    /// Measure how well a model expects a text
+    /// Compute the perplexity of a text
     Perplexity(perplexity::Args),
-    /// Write the logits after each of some tokens to an .npy file
+    /// Write the logits after each token to an .npy file
     Logits(logits::Args),
 }
 
 fn main() -> ExitCode {
     quiet_mesa();
+    output::end_quietly_when_unread();
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
@@ -70,6 +72,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
+        Err(error) if output::is_closed_pipe(&*error) => ExitCode::from(output::CLOSED_PIPE),
         Err(error) => {
             anstream::eprintln!("{}error:{} {error}", output::BAD.render(), output::BAD.render_reset());
             ExitCode::FAILURE
@@ -77,8 +80,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Without a desktop session, the layer by which Mesa's users choose a GPU prints errors whenever Vulkan is opened. There is
-/// nothing to choose by then, so it is left out; who sets the variable decides.
+/// Without a desktop session, Mesa's device-selection layer prints errors whenever Vulkan is opened. It has nothing to select
+/// there, so it is switched off, unless the user has set the variable.
 #[expect(unsafe_code)]
 fn quiet_mesa() {
     let absent = |name| std::env::var_os(name).is_none();

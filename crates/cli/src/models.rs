@@ -4,14 +4,14 @@ use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wootz::Device;
+use wootz::{Device, OnProgress, Proving};
 use wootz_gguf::Gguf;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::pull::hub::{Hub, Reference};
 use wootz_llm::pull::{self, Pip, Progress};
 use wootz_llm::{Model, ModelOptions, Session, SessionOptions, hub};
 
-/// Whatever goes wrong, to be told to the user.
+/// Any error, reported to the user.
 pub type Failure = Box<dyn std::error::Error>;
 
 /// Which model, and where it runs.
@@ -21,39 +21,72 @@ pub struct Choice {
     /// first use
     #[arg(short, long, default_value = "smollm2", value_name = "MODEL")]
     pub model: String,
-    /// The device to run on
+    /// Device to run on [default: the fastest one that passed its checks]
     #[arg(long, env = "WOOTZ_DEVICE")]
     pub device: Option<String>,
-    /// The most tokens of prompt and answer together (default: what the model was made for)
+    /// Context length in tokens [default: the model's own]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub context: usize,
-    /// How keys and values are kept: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
+    /// Format of the KV cache: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
     #[arg(long, default_value = "f16", value_parser = CacheFormat::from_name, value_name = "FORMAT")]
     pub cache: CacheFormat,
-    /// Keep 16 bits of activations on the CPU, not 8: the same answer as from a GPU, more slowly
+    /// Use 16-bit activations on the CPU instead of 8-bit ones: the same answer as from a GPU, at lower speed
     #[arg(long)]
     pub precise: bool,
 }
 
 impl Choice {
-    /// The device, or the best there is.
+    /// The device asked for, or the automatic one.
     pub fn device(&self) -> Result<Device, Failure> {
         Ok(match &self.device {
             Some(name) => Device::from_name(name)?,
-            None => Device::from_environment()?,
+            None => Device::current()?,
         })
     }
 
-    /// The model on its device.
+    /// The model on its device, or on the best one for it.
     pub fn load(&self) -> Result<Arc<Model>, Failure> {
+        let device = self.device()?;
         let path = find(&self.model)?;
-        let model = Model::open(&path, &self.device()?, ModelOptions { precise: self.precise });
+        let gguf = open(&path)?;
+        let options = ModelOptions { precise: self.precise };
+        let model = with_checks(|on_progress| {
+            Model::place(gguf, &device, options, self.session_options(), on_progress)
+        });
         Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
     }
 
-    /// An empty sequence on the model.
+    fn session_options(&self) -> SessionOptions {
+        SessionOptions { context: self.context, cache: self.cache }
+    }
+
+    /// An empty sequence on the model, which says so when it changes devices.
     pub fn session(&self, model: &Arc<Model>) -> Result<Session, Failure> {
-        Ok(Session::new(model, SessionOptions { context: self.context, cache: self.cache })?)
+        let mut session = Session::new(model, self.session_options())?;
+        session.on_notice(|notice| {
+            anstream::eprintln!("{}", output::paint(output::KNOWN, format!("warning: {notice}")));
+        });
+        Ok(session)
+    }
+}
+
+/// Shows a progress line while devices prove themselves at their first use.
+pub fn with_checks<T>(f: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
+    let bar = output::progress(0, "");
+    let result = f(&mut |proving: Proving<'_>| {
+        bar.set_message(format!("checking {} (first use): {}", proving.device, proving.family));
+        bar.set_length(proving.total as u64);
+        bar.set_position(proving.done as u64);
+    });
+    bar.finish_and_clear();
+    result
+}
+
+/// The device that a model runs on, and why where it was chosen automatically.
+pub fn device_line(model: &Model) -> String {
+    match model.placement() {
+        Some(placement) => format!("{} ({})", model.device(), placement.reason(model.device())),
+        None => model.device().to_string(),
     }
 }
 

@@ -17,6 +17,41 @@ pub const DIM: Style = Style::new().dimmed();
 /// The result of a command, or what to tell the user.
 pub type Outcome = Result<std::process::ExitCode, Box<dyn std::error::Error>>;
 
+/// The exit code of a program that ends because nobody reads its output: what a shell reports for SIGPIPE.
+pub const CLOSED_PIPE: u8 = 141;
+
+/// Whether an error means that the reader of our output has gone.
+pub fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Printing panics where standard output cannot be written. A reader that has seen enough (`wootz … | head`) ends the
+/// program without a word, anything else (a full disk) with one line.
+pub fn end_quietly_when_unread() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let problem =
+            panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
+        match problem {
+            // The error's number tells a closed pipe in every language of the system.
+            Some(problem) if problem.contains("(os error 32)") => std::process::exit(CLOSED_PIPE.into()),
+            Some(problem) => {
+                eprintln!("error: standard output cannot be written: {problem}");
+                std::process::exit(1);
+            }
+            None => usual(panic),
+        }
+    }));
+}
+
 /// Text in a style; plain where the stream is no terminal.
 pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
@@ -64,7 +99,7 @@ impl Table {
 }
 
 /// A progress bar on the terminal; silent when piped.
-pub fn progress(total: usize, what: &'static str) -> ProgressBar {
+pub fn progress(total: usize, what: impl Into<std::borrow::Cow<'static, str>>) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {bar:40.cyan/dim} {pos}/{len} {eta}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total as u64).with_style(style).with_message(what)

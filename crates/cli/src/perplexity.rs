@@ -1,4 +1,4 @@
-//! `wootz perplexity`: how well a model expects a text.
+//! `wootz perplexity`: the perplexity of a text.
 
 use crate::models::Choice;
 use crate::output::{self, Outcome};
@@ -7,15 +7,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use wootz_llm::tokenizer::Encoding;
 
-/// Measure how well a model expects a text
+/// Compute the perplexity of a text
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     choice: Choice,
-    /// The text
+    /// Text file
     #[arg(short, long, value_name = "TEXT")]
     file: PathBuf,
-    /// Tokens that are read together; each window starts afresh, and its second half is judged
+    /// Window length in tokens; windows are independent, and the second half of each is scored
     #[arg(long, default_value_t = 512)]
     window: usize,
     /// Print JSON
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Outcome {
     let tokens = model.tokenizer().encode(&text, Encoding::TEXT);
     if window < 2 || tokens.len() < window {
         let problem = format!(
-            "the text has {} tokens; a window of {window} needs as many, and at least 2",
+            "the text has {} tokens, fewer than a window of {window} needs (at least 2)",
             tokens.len()
         );
         return Err(problem.into());

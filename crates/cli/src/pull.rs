@@ -9,7 +9,7 @@ use wootz_llm::pull::KNOWN;
 /// Fetch a model, or list the known ones
 #[derive(clap::Args)]
 pub struct Args {
-    /// A known model's name, or hf:OWNER/REPO[/FILE] (default: list the known ones)
+    /// Name of a known model, or hf:OWNER/REPO[/FILE] [default: list the known models]
     name: Option<String>,
 }
 

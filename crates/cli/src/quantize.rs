@@ -11,12 +11,12 @@ use wootz_llm::quantize::{MIXES, Mix, quantize_file};
 pub struct Args {
     /// A GGUF file or a known model
     input: String,
-    /// The file to write
+    /// Output file
     output: PathBuf,
-    /// The mix of formats, e.g. q4_k_m or q8_0
+    /// Quantisation type, e.g. q4_k_m or q8_0
     #[arg(long = "type", value_name = "TYPE", value_parser = clap::builder::PossibleValuesParser::new(MIXES.iter().map(|m| m.name)), ignore_case = true)]
     mix: String,
-    /// Write over an existing file
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
@@ -25,7 +25,7 @@ pub fn run(args: &Args) -> Outcome {
     let mix = Mix::from_name(&args.mix)?;
     let input = models::find(&args.input)?;
     if args.output.exists() && !args.force {
-        return Err(format!("{} is there already; --force writes over it", args.output.display()).into());
+        return Err(format!("{} already exists; use --force to overwrite it", args.output.display()).into());
     }
     let same = args.output.canonicalize().ok().is_some_and(|path| input.canonicalize().ok() == Some(path));
     if same {

@@ -1,6 +1,6 @@
 //! `wootz run`: a prompt in, an answer out.
 
-use crate::models::{Choice, Failure};
+use crate::models::{self, Choice, Failure};
 use crate::output::{DIM, HEAD, Outcome, bytes, paint};
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
@@ -16,24 +16,24 @@ use wootz_llm::{Generated, Model, Request, Session};
 pub struct Args {
     #[command(flatten)]
     choice: Choice,
-    /// The prompt (default: standard input); several are answered together, reading the weights once for all
+    /// The prompt [default: read from stdin]; several prompts are answered in one batch
     #[arg(value_name = "PROMPT")]
     prompts: Vec<String>,
-    /// The most tokens to answer with
+    /// Maximum number of tokens to generate
     #[arg(short = 'n', long, default_value_t = 512, value_name = "TOKENS")]
     limit: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
-    /// What the model is told before the prompt
+    /// System prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// End the answer before this text (may be given several times)
+    /// Stop at this text, which is not part of the answer (may be repeated)
     #[arg(long, value_name = "TEXT")]
     stop: Vec<String>,
-    /// Continue the prompt as it is, without the model's chat template
+    /// Complete the prompt as is, without the model's chat template
     #[arg(long)]
     raw: bool,
-    /// Print one JSON object: text, token ids, speed, device, memory
+    /// Print one JSON object: text, token ids, throughput, device, memory
     #[arg(long)]
     json: bool,
 }
@@ -41,22 +41,22 @@ pub struct Args {
 /// How tokens are chosen.
 #[derive(clap::Args)]
 pub struct SamplingArgs {
-    /// Temperature; 0 always takes the most likely token
+    /// Sampling temperature (0 = greedy)
     #[arg(long, default_value_t = 0.0)]
     temp: f32,
-    /// Choose among so many tokens; 0 is all
+    /// Sample from the k most likely tokens (0 = no limit)
     #[arg(long, default_value_t = 40)]
     top_k: usize,
-    /// Choose among the tokens that together have this probability
+    /// Sample from the smallest set of tokens whose probability adds up to this (nucleus sampling)
     #[arg(long, default_value_t = 0.95)]
     top_p: f32,
-    /// Choose among tokens with at least this part of the best one's probability
+    /// Drop tokens less likely than this fraction of the most likely one
     #[arg(long, default_value_t = 0.05)]
     min_p: f32,
-    /// Make recent tokens less likely, so that small models do not go in circles; 1 does nothing
+    /// Repetition penalty on recent tokens (1 = off)
     #[arg(long, default_value_t = 1.1)]
     repeat_penalty: f32,
-    /// Where random choice starts (default: somewhere else each time)
+    /// Random seed [default: random]
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -108,7 +108,7 @@ fn one(args: &Args, session: &mut Session, request: &Request) -> Result<(), Fail
     let mut out = std::io::stdout();
     let generated = session.generate(request, |piece| {
         let shown = if args.json { Ok(()) } else { write!(out, "{piece}").and_then(|()| out.flush()) };
-        // Whoever reads us has gone: there is nobody to write for.
+        // The reader has closed the pipe, so there is no point in going on.
         if shown.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     if args.json {
@@ -148,7 +148,7 @@ fn prompts(args: &Args) -> Result<Vec<String>, Failure> {
     let mut texts = args.prompts.clone();
     if texts.is_empty() {
         if std::io::stdin().is_terminal() {
-            return Err("no prompt was given; `wootz chat` talks, `wootz run \"…\"` answers once".into());
+            return Err("no prompt was given; use `wootz run \"…\"` for one answer, or `wootz chat` for a conversation".into());
         }
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text)?;
@@ -165,7 +165,9 @@ fn encode(args: &Args, model: &Model, text: &str) -> Result<Vec<u32>, Failure> {
     let template = model.template().filter(|_| !args.raw);
     let Some(template) = template else {
         if args.system.is_some() {
-            return Err("a system text needs a model with a chat template, and no --raw".into());
+            return Err(
+                "--system needs a model with a chat template, and cannot be combined with --raw".into()
+            );
         }
         return Ok(model.tokenizer().encode(text, Encoding::TEXT));
     };
@@ -181,7 +183,7 @@ fn summary(session: &Session, generated: &Generated) -> String {
         generated.prompt_rate(),
         generated.tokens.len(),
         generated.decode_rate(),
-        session.model().device(),
+        models::device_line(session.model()),
         bytes(session.state_bytes()),
     )
 }
@@ -197,6 +199,8 @@ fn report(args: &Args, session: &Session, generated: &Generated) -> serde_json::
         "prompt_tokens_per_second": generated.prompt_rate(),
         "decode_tokens_per_second": generated.decode_rate(),
         "device": model.device().name(),
+        "device_reason": model.placement().map(|placement| placement.reason(model.device())),
+        "notices": session.notices().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "memory": {
             "weights_bytes": model.gguf().file_bytes(),
             "cache_bytes": session.state_bytes(),

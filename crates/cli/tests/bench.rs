@@ -60,17 +60,19 @@ fn what_is_wrong_is_said_before_the_run() {
     let old = folder.path().join("old.json");
     std::fs::write(&old, r#"{"schema": 1, "cases": []}"#).unwrap();
     let old = old.display().to_string();
+    // Inside of a folder of our own, so that nobody else's file can be there.
+    let absent = |name: &str| folder.path().join("absent").join(name).display().to_string();
     for (arguments, expected) in [
-        (vec!["--json", "/nonexistent/run.json"], "/nonexistent/run.json cannot be written"),
-        (vec!["--html", "/nonexistent/run.html"], "/nonexistent/run.html cannot be written"),
+        (vec!["--json", &absent("run.json")], "run.json cannot be written"),
+        (vec!["--html", &absent("run.html")], "run.html cannot be written"),
         (vec!["--compare", &old], "has schema 1, and this version of wootz reads schema 2"),
-        (vec!["--compare", "/nonexistent/old.json"], "/nonexistent/old.json"),
+        (vec!["--compare", &absent("old.json")], "old.json"),
         (vec!["--counters", &old], "an array of counted kernels was expected"),
         (vec!["--filter", "no such case"], "no case matches \"no such case\"; there are: "),
         (vec!["--peers", "abacus"], "no peer is known as \"abacus\"; known are numpy"),
         (vec!["--device", "abacus"], "abacus"),
         (vec!["--seconds", "1e9"], "from 0 to 3600"),
-        (vec!["--peer", "/nonexistent/peer"], "peer peer: "),
+        (vec!["--peer", &absent("peer")], "peer peer: "),
     ] {
         let output =
             wootz(&["--suite", "overhead"]).args(&arguments).env_remove("WOOTZ_DEVICE").output().unwrap();

@@ -63,3 +63,30 @@ fn a_file_that_is_no_model_is_named() {
         assert!(!Path::new(out).exists(), "{arguments:?}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn output_that_nobody_reads_or_that_cannot_be_written_ends_the_command_without_a_panic() {
+    use std::process::Stdio;
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../llm/tests/golden/tiny-qwen3.model");
+    let golden = golden.to_str().expect("a plain path");
+    let commands =
+        [&["inspect", golden, "--tensors"][..], &["inspect", golden, "--json"], &["pull"], &["devices"]];
+    for arguments in commands {
+        let command = |stdout: Stdio| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_wootz"));
+            command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
+            command.spawn().expect("it starts")
+        };
+        let mut closed = command(Stdio::piped());
+        drop(closed.stdout.take());
+        let closed = closed.wait_with_output().expect("it ends");
+        let message = String::from_utf8_lossy(&closed.stderr);
+        assert_eq!((closed.status.code(), message.as_ref()), (Some(141), ""), "{arguments:?}");
+        let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { continue };
+        let full = command(full.into()).wait_with_output().expect("it ends");
+        let message = String::from_utf8_lossy(&full.stderr);
+        assert_eq!(full.status.code(), Some(1), "{arguments:?}: {message}");
+        assert!(message.starts_with("error: ") && message.lines().count() == 1, "{arguments:?}: {message}");
+    }
+}

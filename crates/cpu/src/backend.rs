@@ -46,13 +46,17 @@ impl CpuBackend {
     }
 
     pub(crate) fn reserve(&self, bytes: usize, op: &str) -> Result<CpuMemory> {
-        CpuMemory::pooled(&self.pool, bytes).ok_or_else(|| Error::OutOfMemory {
+        CpuMemory::for_run(&self.pool, bytes).ok_or_else(|| self.out_of_memory(bytes, op))
+    }
+
+    fn out_of_memory(&self, bytes: usize, op: &str) -> Error {
+        Error::OutOfMemory {
             device: self.info.name.clone(),
             op: op.into(),
             requested: bytes as u128,
             live: self.pool.stats().live,
             limit: self.info.memory_limit,
-        })
+        }
     }
 
     fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b CpuMemory> {
@@ -95,7 +99,8 @@ impl Backend for CpuBackend {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Buffer> {
-        Ok(Buffer::new(self.reserve(bytes, "")?))
+        let memory = CpuMemory::for_caller(&self.pool, bytes);
+        memory.map(Buffer::new).ok_or_else(|| self.out_of_memory(bytes, ""))
     }
 
     fn import(&self, memory: HostMemory) -> Result<Buffer> {
@@ -105,11 +110,13 @@ impl Backend for CpuBackend {
     fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check_range(buffer, offset, bytes.len())?;
         let memory = self.own(buffer)?;
-        if !memory.is_writable() {
-            let detail = "imported memory belongs to someone else and is not written".into();
+        if !buffer.is_writable() {
+            let detail =
+                "the buffer is imported memory or is read in place by the host, and is not written".into();
             return Err(Error::Device { device: self.info.name.clone(), detail });
         }
-        // SAFETY: the range was checked; the caller writes only buffers that no run is using.
+        memory.fill(Some(bytes));
+        // SAFETY: the range was checked, and no slice of the buffer was given out.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.start().add(offset), bytes.len()) };
         Ok(())
     }
@@ -117,7 +124,8 @@ impl Backend for CpuBackend {
     fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
         self.check_range(buffer, offset, bytes.len())?;
         let memory = self.own(buffer)?;
-        // SAFETY: the range was checked.
+        memory.fill(None);
+        // SAFETY: the range was checked, and every byte of it has a value.
         unsafe { std::ptr::copy_nonoverlapping(memory.start().add(offset), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
     }

@@ -115,6 +115,8 @@ impl<'a, T: Copy + Send + Sync> Gather<'a, T> {
         offset
     }
 
+    /// # Safety
+    /// As for [`Gather::run`].
     unsafe fn by_rows(&self, worker: &Worker, to: SyncPtr<T>) {
         let last = self.shape.len().saturating_sub(1);
         let (width, stride) =
@@ -141,6 +143,8 @@ impl<'a, T: Copy + Send + Sync> Gather<'a, T> {
         }
     }
 
+    /// # Safety
+    /// As for [`Gather::run`].
     unsafe fn transposing(&self, worker: &Worker, to: SyncPtr<T>, across: usize) {
         let last = self.shape.len() - 1;
         let (rows, columns) = (self.shape[across], self.shape[last]);

@@ -1,7 +1,7 @@
 //! Host memory as device memory: pooled blocks, and memory that others own.
 
 use std::alloc::{Layout, alloc, dealloc};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use wootz_backend::{Buffer, DeviceMemory, HostMemory, Pool};
 
 /// Every buffer starts on a cache line, large ones on a page.
@@ -56,37 +56,64 @@ impl Drop for Block {
 pub(crate) struct CpuMemory {
     bytes: usize,
     held: Held,
+    /// For memory that has no content yet: when it got some.
+    blank: Option<Once>,
 }
 
 enum Held {
     /// From the pool, and back to it on drop.
     Pooled { block: Option<Block>, size: usize, pool: Arc<Pool<Block>> },
-    /// Someone else's.
-    Imported(HostMemory),
+    /// Someone else's: where it was when it came, whatever its owner says later.
+    Imported { start: *const u8, _owner: HostMemory },
 }
 
+// SAFETY: pooled memory is owned, and imported memory is kept alive by an owner that may be sent and shared.
+unsafe impl Send for CpuMemory {}
+// SAFETY: a shared handle gives out the address only; runs and uploads synchronise their accesses, and imported memory is
+// never written.
+unsafe impl Sync for CpuMemory {}
+
 impl CpuMemory {
-    /// Uninitialised memory from the pool.
-    pub fn pooled(pool: &Arc<Pool<Block>>, bytes: usize) -> Option<CpuMemory> {
+    /// Memory from the pool for a run, which writes it before anyone reads it.
+    pub fn for_run(pool: &Arc<Pool<Block>>, bytes: usize) -> Option<CpuMemory> {
         let (block, size) = pool.take(bytes, Block::new)?;
-        Some(CpuMemory { bytes, held: Held::Pooled { block: Some(block), size, pool: pool.clone() } })
+        let held = Held::Pooled { block: Some(block), size, pool: pool.clone() };
+        Some(CpuMemory { bytes, held, blank: None })
+    }
+
+    /// Memory from the pool for the caller: zeros, as far as nothing is uploaded.
+    pub fn for_caller(pool: &Arc<Pool<Block>>, bytes: usize) -> Option<CpuMemory> {
+        let mut memory = CpuMemory::for_run(pool, bytes)?;
+        memory.blank = Some(Once::new());
+        Some(memory)
     }
 
     pub fn imported(memory: HostMemory) -> CpuMemory {
-        CpuMemory { bytes: memory.bytes().len(), held: Held::Imported(memory) }
+        // An owner need not say the same each time, so it is asked once.
+        let bytes = memory.bytes();
+        let (start, bytes) = (bytes.as_ptr(), bytes.len());
+        CpuMemory { bytes, held: Held::Imported { start, _owner: memory }, blank: None }
+    }
+
+    /// Sees to it that every byte has a value. `whole` may give them all; what it leaves out is zero.
+    pub fn fill(&self, whole: Option<&[u8]>) {
+        let Some(blank) = &self.blank else { return };
+        blank.call_once(|| match whole {
+            // SAFETY: the block has room for `bytes` bytes, and nobody has looked at it yet: everyone comes by here first.
+            Some(bytes) if bytes.len() == self.bytes => unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start(), self.bytes);
+            },
+            // SAFETY: the block has room for `bytes` bytes, and nobody has looked at it yet.
+            _ => unsafe { self.start().write_bytes(0, self.bytes) },
+        });
     }
 
     /// The first byte. Writing needs the right to: the buffer is a result, scratch, or donated.
     pub fn start(&self) -> *mut u8 {
         match &self.held {
             Held::Pooled { block, .. } => block.as_ref().map_or(std::ptr::null_mut(), |b| b.start),
-            Held::Imported(memory) => memory.bytes().as_ptr().cast_mut(),
+            Held::Imported { start, .. } => start.cast_mut(),
         }
-    }
-
-    /// Whether the memory is ours to write.
-    pub fn is_writable(&self) -> bool {
-        matches!(self.held, Held::Pooled { .. })
     }
 }
 
@@ -106,9 +133,15 @@ impl DeviceMemory for CpuMemory {
     }
 
     fn host_bytes(&self) -> Option<&[u8]> {
-        // SAFETY: runs end before their results can be seen, and a donated buffer has no other reader by contract; so
-        // nobody writes while this borrow lives. Pooled blocks are plain bytes; every result is fully written.
+        self.fill(None);
+        // SAFETY: every byte has a value: results are fully written before they can be seen, other pooled memory was just
+        // filled, and imported memory is valid while its owner lives. Nobody writes while this borrow lives, because a
+        // buffer whose bytes were given out is not writable (see `Buffer::is_writable`).
         Some(unsafe { std::slice::from_raw_parts(self.start(), self.bytes) })
+    }
+
+    fn is_imported(&self) -> bool {
+        matches!(self.held, Held::Imported { .. })
     }
 }
 

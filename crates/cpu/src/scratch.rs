@@ -14,7 +14,10 @@ pub const fn alignment_for(bytes: usize) -> usize {
 
 /// Asks the system to back the huge pages inside this memory by huge pages: fewer page faults at first touch,
 /// fewer TLB misses later. Only a hint; call it before the first touch.
-pub fn advise_huge_pages(start: *mut u8, bytes: usize) {
+///
+/// # Safety
+/// The `bytes` from `start` on are one allocation of the caller's.
+pub unsafe fn advise_huge_pages(start: *mut u8, bytes: usize) {
     #[cfg(target_os = "linux")]
     if bytes >= HUGE {
         let first = (start as usize).next_multiple_of(HUGE);
@@ -52,7 +55,8 @@ impl Scratch {
             if self.start.is_null() {
                 handle_alloc_error(layout);
             }
-            advise_huge_pages(self.start, bytes);
+            // SAFETY: allocated just now, with this size.
+            unsafe { advise_huge_pages(self.start, bytes) };
             self.bytes = bytes;
         }
         self.start

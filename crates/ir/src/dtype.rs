@@ -1,6 +1,7 @@
 //! Element types, their promotion, and single values of them.
 
 use std::fmt;
+use wootz_blocks::BlockFormat;
 
 /// The element type of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,6 +89,9 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
+    /// Bytes per element of the widest dtypes.
+    pub const MAX_SIZE: usize = 8;
+
     /// Bytes per element.
     pub const fn size(self) -> usize {
         match self {
@@ -146,6 +150,16 @@ impl DType {
             Kind::Float => self,
             Kind::Bool | Kind::Unsigned | Kind::Signed => DType::F32,
         }
+    }
+
+    /// The dtype whose elements a format stores one by one, if it is such a format.
+    pub fn of_format(format: BlockFormat) -> Option<DType> {
+        let dtypes = [
+            (BlockFormat::F32, DType::F32),
+            (BlockFormat::F16, DType::F16),
+            (BlockFormat::BF16, DType::BF16),
+        ];
+        dtypes.into_iter().find(|(known, _)| *known == format).map(|(_, dtype)| dtype)
     }
 
     /// The smallest and largest value of an integer dtype.

@@ -113,7 +113,7 @@ pub enum Error {
         limit: usize,
     },
     /// A device name that nothing answers to.
-    #[error("no device is called {name:?}; known are {}", List(known))]
+    #[error("unknown device {name:?}; available: {}", List(known))]
     UnknownDevice {
         /// The name as given.
         name: String,

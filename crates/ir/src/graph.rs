@@ -1,6 +1,7 @@
 //! The lazy graph: nodes that remember how to compute themselves, and the flat form that the planner takes.
 
 use crate::dtype::{DType, Number};
+use crate::error::Result;
 use crate::layout::Layout;
 use crate::op::Op;
 use crate::shape::Shape;
@@ -44,13 +45,21 @@ pub struct Leaf {
 }
 
 impl Node {
-    /// A node that computes `op`. The caller (see [`crate::build`]) has checked the operands.
-    pub(crate) fn lazy(op: Op, operands: Operands, shape: Shape, dtype: DType) -> NodeRef {
-        Arc::new(Node { shape, dtype, state: Mutex::new(State::Lazy(op, operands)) })
+    /// A node that computes `op`. The caller (see [`crate::build`]) has checked the operands; the shape is checked here,
+    /// where every op comes by.
+    pub(crate) fn lazy(op: Op, operands: Operands, shape: Shape, dtype: DType) -> Result<NodeRef> {
+        shape.check(op.name())?;
+        Ok(Arc::new(Node { shape, dtype, state: Mutex::new(State::Lazy(op, operands)) }))
     }
 
     /// A node that is a tensor in memory.
+    ///
+    /// # Panics
+    /// If no tensor can have the layout: see [`Layout::check`], by which whoever knows the memory has to go first.
     pub fn leaf(leaf: Leaf, dtype: DType) -> NodeRef {
+        if let Err(error) = leaf.layout.check("leaf") {
+            panic!("a leaf with a layout that was not checked: {error}");
+        }
         Arc::new(Node { shape: leaf.layout.shape.clone(), dtype, state: Mutex::new(State::Ready(leaf)) })
     }
 

@@ -1,6 +1,7 @@
 //! Layouts: how a tensor's elements lie in a buffer, and the views that change only that.
 
-use crate::shape::Shape;
+use crate::error::{Error, Result};
+use crate::shape::{MAX_ELEMENTS, Shape};
 use smallvec::SmallVec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -118,16 +119,62 @@ impl Layout {
     }
 
     /// The lowest and highest position reached, or `None` when the layout has no element.
+    ///
+    /// # Panics
+    /// If a position is negative or beyond all addresses. Layouts of tensors are [checked](Layout::check).
     pub fn reach(&self) -> Option<(usize, usize)> {
+        self.checked_reach().expect("layouts of tensors are checked when they are made")
+    }
+
+    /// [`Layout::reach`], or `Err` where a position is negative or beyond all addresses.
+    fn checked_reach(&self) -> std::result::Result<Option<(usize, usize)>, ()> {
         if self.shape.contains(&0) {
-            return None;
+            return Ok(None);
         }
-        let (mut low, mut high) = (self.offset as isize, self.offset as isize);
+        let offset = isize::try_from(self.offset).map_err(|_| ())?;
+        let (mut low, mut high) = (offset, offset);
         for (&extent, &stride) in self.shape.iter().zip(&self.strides) {
-            let span = (extent as isize - 1) * stride;
-            if span < 0 { low += span } else { high += span }
+            let steps = isize::try_from(extent - 1).map_err(|_| ())?;
+            let span = steps.checked_mul(stride).ok_or(())?;
+            let end = if span < 0 { &mut low } else { &mut high };
+            *end = end.checked_add(span).ok_or(())?;
         }
-        Some((low as usize, high as usize))
+        if low < 0 || high as usize >= MAX_ELEMENTS {
+            Err(())
+        } else {
+            Ok(Some((low as usize, high as usize)))
+        }
+    }
+
+    /// Refuses layouts that no tensor can have: a shape that is none, another number of strides than axes, positions that
+    /// are negative or beyond all addresses.
+    pub fn check(&self, op: &'static str) -> Result<()> {
+        self.shape.check(op)?;
+        if self.strides.len() != self.shape.rank() {
+            let detail = format!("{} strides for shape {}", self.strides.len(), self.shape);
+            return Err(Error::argument(op, detail));
+        }
+        if self.checked_reach().is_err() {
+            let (strides, offset) = (self.strides.as_slice(), self.offset);
+            let detail = format!(
+                "strides {strides:?} and offset {offset} of shape {} reach positions that no memory has",
+                self.shape
+            );
+            return Err(Error::argument(op, detail));
+        }
+        Ok(())
+    }
+
+    /// [`Layout::check`], and refuses positions beyond so many elements.
+    pub fn check_within(&self, op: &'static str, elements: usize) -> Result<()> {
+        self.check(op)?;
+        match self.reach() {
+            Some((_, high)) if high >= elements => {
+                let detail = format!("{self} reaches element {high} of memory that has {elements}");
+                Err(Error::argument(op, detail))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The layout of `view` over this one, or `None` for a reshape that needs the elements moved.
@@ -263,6 +310,24 @@ mod tests {
         let reversed = row_major(&[10]).view(&View::Slice(spans)).unwrap();
         assert_eq!(reversed.positions().collect::<Vec<_>>(), [8, 5, 2]);
         assert_eq!(reversed.reach(), Some((2, 8)));
+    }
+
+    #[test]
+    fn layouts_that_reach_outside_are_refused_at_both_ends() {
+        let layout = |shape: &[usize], strides: &[isize], offset: usize| Layout {
+            shape: Shape::from(shape),
+            strides: SmallVec::from_slice(strides),
+            offset,
+        };
+        let message = |layout: Layout, n| layout.check_within("test", n).unwrap_err().to_string();
+        assert!(message(layout(&[4], &[-1], 2), 10).contains("no memory has"));
+        assert!(message(layout(&[3, 3], &[isize::MAX, isize::MAX], 0), 10).contains("no memory has"));
+        assert!(message(layout(&[3], &[isize::MIN], usize::MAX), 10).contains("no memory has"));
+        assert!(message(layout(&[4], &[1, 1], 0), 10).contains("2 strides"));
+        assert!(message(layout(&[1; 13], &[1; 13], 0), 10).contains("at most 12 axes"));
+        assert!(message(layout(&[4], &[3], 1), 10).contains("element 10 of memory that has 10"));
+        assert!(layout(&[4], &[-3], 9).check_within("test", 10).is_ok());
+        assert!(layout(&[0, 4], &[1, isize::MAX], 0).check_within("test", 0).is_ok(), "nothing is read");
     }
 
     #[test]

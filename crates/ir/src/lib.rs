@@ -20,12 +20,13 @@ pub mod op;
 pub mod reference;
 pub mod scalar;
 pub mod shape;
+mod spec;
 
 pub use custom::CustomKernel;
 pub use dtype::{DType, Kind, Number, ScalarType};
 pub use elementwise::ElementwiseOp;
 pub use error::{Error, Fault, Result};
 pub use layout::{Layout, Span, View};
-pub use op::Op;
+pub use op::{Family, Op, Reads};
 pub use shape::Shape;
 pub use wootz_blocks::BlockFormat;

@@ -1,164 +1,16 @@
-//! The ops of the lazy graph.
+//! The ops of the lazy graph, and the table of the kernel families that compute them.
+
+pub use crate::spec::{
+    Activations, ArgOp, AttentionSpec, Axes, Bits, ReduceOp, RopeStyle, ScanOp, ScatterMode,
+};
 
 use crate::custom::CustomKernel;
 use crate::elementwise::ElementwiseOp;
 use crate::layout::{Layout, Span, View};
+use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_blocks::BlockFormat;
-
-/// A float that is part of an op's structure, compared by its bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Bits(u64);
-
-impl Bits {
-    /// The value.
-    pub fn get(self) -> f64 {
-        f64::from_bits(self.0)
-    }
-}
-
-impl From<f64> for Bits {
-    fn from(v: f64) -> Bits {
-        Bits(v.to_bits())
-    }
-}
-
-impl std::fmt::Debug for Bits {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.get().fmt(f)
-    }
-}
-
-/// A set of axes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Axes(u32);
-
-impl Axes {
-    /// The set with one more axis.
-    #[must_use]
-    pub fn with(self, axis: usize) -> Axes {
-        Axes(self.0 | 1 << axis)
-    }
-
-    /// Whether the axis is in the set.
-    pub fn contains(self, axis: usize) -> bool {
-        self.0 >> axis & 1 == 1
-    }
-
-    /// The axes in rising order.
-    pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..32).filter(move |&axis| self.contains(axis))
-    }
-
-    /// True when no axis is in the set.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-}
-
-impl FromIterator<usize> for Axes {
-    fn from_iter<I: IntoIterator<Item = usize>>(iter: I) -> Axes {
-        iter.into_iter().fold(Axes::default(), Axes::with)
-    }
-}
-
-/// How a reduction combines elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReduceOp {
-    /// Σ; integers accumulate in 64 bits.
-    Sum,
-    /// Π; integers accumulate in 64 bits.
-    Prod,
-    /// The smallest; NaN if any is.
-    Min,
-    /// The largest; NaN if any is.
-    Max,
-    /// Whether any is true.
-    Any,
-    /// Whether all are true.
-    All,
-}
-
-impl ReduceOp {
-    /// Every reduction.
-    pub const ALL: [ReduceOp; 6] =
-        [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max, ReduceOp::Any, ReduceOp::All];
-
-    /// The op's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            ReduceOp::Sum => "sum",
-            ReduceOp::Prod => "prod",
-            ReduceOp::Min => "min",
-            ReduceOp::Max => "max",
-            ReduceOp::Any => "any",
-            ReduceOp::All => "all",
-        }
-    }
-}
-
-/// Which extreme an arg-reduction looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ArgOp {
-    /// The first position of the smallest (or of the first NaN).
-    Min,
-    /// The first position of the largest (or of the first NaN).
-    Max,
-}
-
-/// How a scan combines elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ScanOp {
-    /// Running sum.
-    Sum,
-    /// Running product.
-    Prod,
-}
-
-/// How scattered values meet what is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ScatterMode {
-    /// The value replaces the element; among equal indices the last one wins on the CPU, any one on a GPU.
-    Set,
-    /// The value is added to the element.
-    Add,
-}
-
-/// Which elements a rotary embedding pairs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RopeStyle {
-    /// Element `i` with element `i + d/2` (NeoX, HF Llama).
-    Half,
-    /// Element `2i` with element `2i + 1` (GPT-J, the original paper).
-    Interleaved,
-}
-
-/// What scaled-dot-product attention is asked to do beyond `softmax(q·kᵀ·scale)·v`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct AttentionSpec {
-    /// Factor on the scores.
-    pub scale: Bits,
-    /// A fourth operand is added to the scores.
-    pub mask: bool,
-    /// A last operand (i32, one element) is the position of the first query; query `t` sees key `s` when
-    /// `s ≤ position + t`.
-    pub causal: bool,
-    /// With `causal`: only the last `n` visible keys.
-    pub window: Option<usize>,
-    /// Scores become `cap·tanh(score/cap)` before masking.
-    pub softcap: Option<Bits>,
-}
-
-/// How floats are read that meet quantised weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Activations {
-    /// A device may round them to 8 bits with a scale per 32 values. CPUs do, and multiply twice as fast for it.
-    #[default]
-    Rounded,
-    /// They keep 16 bits at least: a device's results are another's, but for the order of sums.
-    Precise,
-}
 
 /// What a node computes. Operands have been cast and broadcast by the time a node exists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -299,6 +151,168 @@ impl Op {
             Op::QuantGather { .. } => "quant_gather",
             Op::Wkv7 => "wkv7",
             Op::Custom(_) => "custom",
+        }
+    }
+}
+
+/// How a kernel reads an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// Element by element, so that elementwise code can be fused in front of it.
+    Fused,
+    /// At places of its own choosing: the operand is in memory.
+    Plain,
+}
+
+/// A row of the table of kernel families: what is true of one on every device.
+struct Row {
+    name: &'static str,
+    /// How each operand of the op is read; the last entry stands for all that follow.
+    operands: &'static [Reads],
+    /// Whether elementwise code can be fused behind it. What writes into a buffer that others have written has no room for code.
+    epilogue: bool,
+    /// Whether its own work can find a fault in the data.
+    faults: bool,
+    /// Floating-point operations, given the operands' shapes and the result's; a multiply-add counts as two. Kernels that do a few
+    /// per element are bound by memory and count as none.
+    flops: fn(&[Shape], &Shape) -> f64,
+}
+
+/// Turns the table into [`Family`] and its rows.
+macro_rules! families {
+    ($($(#[$doc:meta])* $family:ident $name:literal [$($reads:ident),*] $epilogue:ident $faults:ident $flops:expr;)*) => {
+        /// A kernel family: what one set of kernels per device computes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Family {
+            $($(#[$doc])* $family,)*
+        }
+
+        impl Family {
+            /// Every family.
+            pub const ALL: &'static [Family] = &[$(Family::$family),*];
+
+            fn row(self) -> &'static Row {
+                match self {
+                    $(Family::$family => const {
+                        &Row {
+                            name: $name,
+                            operands: &[$(Reads::$reads),*],
+                            epilogue: families!(@$epilogue),
+                            faults: families!(@$faults),
+                            flops: $flops,
+                        }
+                    },)*
+                }
+            }
+        }
+    };
+    (@epilogue) => { true };
+    (@last) => { false };
+    (@faults) => { true };
+    (@safe) => { false };
+}
+
+/// No flops to speak of.
+const FEW: fn(&[Shape], &Shape) -> f64 = |_, _| 0.0;
+/// A multiply-add per element of the result and of the rows of the first operand.
+const PRODUCT: fn(&[Shape], &Shape) -> f64 =
+    |x, out| 2.0 * out.count() as f64 * x[0].last().copied().unwrap_or(0) as f64;
+
+families! {
+    /// Elementwise code alone.
+    Map "map" [Fused] epilogue safe FEW;
+    /// Reductions over axes.
+    Reduce "reduce" [Fused] epilogue safe FEW;
+    /// Positions of extremes.
+    ArgReduce "arg_reduce" [Fused] epilogue safe FEW;
+    /// Running reductions.
+    Scan "scan" [Fused] epilogue safe FEW;
+    /// Sorted rows.
+    Sort "sort" [Fused] epilogue safe FEW;
+    /// The positions that sort rows.
+    ArgSort "argsort" [Fused] epilogue safe FEW;
+    /// Softmax of rows.
+    Softmax "softmax" [Fused] epilogue safe FEW;
+    /// Rows over their root mean square.
+    RmsNorm "rms_norm" [Fused] epilogue safe FEW;
+    /// Rows with mean 0 and variance 1.
+    LayerNorm "layer_norm" [Fused] epilogue safe FEW;
+    /// Rotary embedding.
+    Rope "rope" [Fused] epilogue safe FEW;
+    /// Products of matrices.
+    Matmul "matmul" [Fused] epilogue safe PRODUCT;
+    /// Scaled-dot-product attention.
+    Attention "attention" [Plain] epilogue safe |x, out| 4.0 * out.count() as f64 * x[1][2] as f64;
+    /// Elements by index.
+    Gather "gather" [Plain, Fused] epilogue faults FEW;
+    /// Elements to an index.
+    Scatter "scatter" [Fused] last faults FEW;
+    /// Rows to a position.
+    WriteAt "write_at" [Plain, Fused, Plain] last faults FEW;
+    /// Products with quantised matrices.
+    QuantMatmul "quant_matmul" [Fused, Plain] epilogue safe PRODUCT;
+    /// Rows of quantised matrices.
+    QuantGather "quant_gather" [Plain, Fused] epilogue faults FEW;
+    /// RWKV-7's recurrence: two products of the state with a vector, and its update, in each step.
+    Wkv7 "wkv7" [Plain] last safe |x, _| 7.0 * x[6].count() as f64 * x[0][0] as f64;
+    /// A user's kernel.
+    Custom "custom" [Plain] last safe FEW;
+}
+
+impl Family {
+    /// The family's name: that of its files and of its row in the validation table.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// How operand `slot` of the op is read.
+    pub fn reads(self, slot: usize) -> Reads {
+        let operands = self.row().operands;
+        operands[slot.min(operands.len() - 1)]
+    }
+
+    /// Whether elementwise code can be fused behind it.
+    pub fn takes_epilogue(self) -> bool {
+        self.row().epilogue
+    }
+
+    /// Whether its own work can end in a fault.
+    pub fn can_fault(self) -> bool {
+        self.row().faults
+    }
+
+    /// Floating-point operations, given the operands' shapes and the result's.
+    pub fn flops(self, operands: &[Shape], result: &Shape) -> f64 {
+        (self.row().flops)(operands, result)
+    }
+}
+
+impl Op {
+    /// The family whose kernels compute it; what moves or fills elements is elementwise code.
+    pub fn family(&self) -> Family {
+        match self {
+            Op::Leaf { .. } | Op::Constant | Op::Iota | Op::Elementwise(_) | Op::Cast | Op::View(_) => {
+                Family::Map
+            }
+            Op::Concat { .. } | Op::UpdateSlice(_) => Family::Map,
+            Op::Reduce(..) => Family::Reduce,
+            Op::ArgReduce(..) => Family::ArgReduce,
+            Op::Scan(_) => Family::Scan,
+            Op::Sort { .. } => Family::Sort,
+            Op::ArgSort { .. } => Family::ArgSort,
+            Op::Matmul => Family::Matmul,
+            Op::Softmax { .. } => Family::Softmax,
+            Op::RmsNorm { .. } => Family::RmsNorm,
+            Op::LayerNorm { .. } => Family::LayerNorm,
+            Op::Rope(_) => Family::Rope,
+            Op::Attention(_) => Family::Attention,
+            Op::Gather { .. } => Family::Gather,
+            Op::Scatter { .. } => Family::Scatter,
+            Op::WriteAt { .. } => Family::WriteAt,
+            Op::QuantMatmul { .. } => Family::QuantMatmul,
+            Op::QuantGather { .. } => Family::QuantGather,
+            Op::Wkv7 => Family::Wkv7,
+            Op::Custom(_) => Family::Custom,
         }
     }
 }

@@ -52,6 +52,45 @@ pub enum UnaryFn {
     FromBits,
 }
 
+impl UnaryFn {
+    /// The function's name, as C has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            UnaryFn::Neg => "neg",
+            UnaryFn::Abs => "abs",
+            UnaryFn::Not => "not",
+            UnaryFn::Sqrt => "sqrt",
+            UnaryFn::Rsqrt => "rsqrt",
+            UnaryFn::Exp => "exp",
+            UnaryFn::Exp2 => "exp2",
+            UnaryFn::Expm1 => "expm1",
+            UnaryFn::Log => "log",
+            UnaryFn::Log2 => "log2",
+            UnaryFn::Log10 => "log10",
+            UnaryFn::Log1p => "log1p",
+            UnaryFn::Sin => "sin",
+            UnaryFn::Cos => "cos",
+            UnaryFn::Tan => "tan",
+            UnaryFn::Asin => "asin",
+            UnaryFn::Acos => "acos",
+            UnaryFn::Atan => "atan",
+            UnaryFn::Sinh => "sinh",
+            UnaryFn::Cosh => "cosh",
+            UnaryFn::Tanh => "tanh",
+            UnaryFn::Asinh => "asinh",
+            UnaryFn::Acosh => "acosh",
+            UnaryFn::Atanh => "atanh",
+            UnaryFn::Erf => "erf",
+            UnaryFn::Floor => "floor",
+            UnaryFn::Ceil => "ceil",
+            UnaryFn::Round => "round",
+            UnaryFn::Trunc => "trunc",
+            UnaryFn::ToBits => "to_bits",
+            UnaryFn::FromBits => "from_bits",
+        }
+    }
+}
+
 /// Functions of two values of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the C99 or MSL function of the same name")]
@@ -97,7 +136,7 @@ pub enum Instr {
     /// Element of operand `.0`, widened from its dtype to the compute type.
     Load(u16, ScalarType),
     /// Run-time scalar parameter `.0`, already of the compute type.
-    Param(u16, ScalarType),
+    Param(u32, ScalarType),
     /// A literal that is part of the op's definition.
     Literal(Number, ScalarType),
     /// A function of one register; the type is the argument's.
@@ -279,6 +318,11 @@ impl Builder {
     /// True when nothing has been emitted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The instruction whose result is in a register.
+    pub fn instr(&self, reg: Reg) -> Instr {
+        self.state.borrow().instrs[reg as usize]
     }
 
     /// The value in a register.

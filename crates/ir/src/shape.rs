@@ -1,5 +1,6 @@
 //! Shapes and broadcasting.
 
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use smallvec::SmallVec;
 use std::fmt;
@@ -8,6 +9,9 @@ use std::ops::Deref;
 
 /// The largest rank a tensor may have.
 pub const MAX_RANK: usize = 12;
+
+/// The most elements a tensor may have, extents of 0 left out: with the widest dtype, they are still addressable.
+pub const MAX_ELEMENTS: usize = isize::MAX as usize / DType::MAX_SIZE;
 
 /// The extents of a tensor, outermost first.
 #[derive(PartialEq, Eq, Default)]
@@ -45,6 +49,18 @@ impl Shape {
             return Some(0);
         }
         self.0.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
+    }
+
+    /// Refuses shapes that no tensor of any dtype can have: too many axes, or more elements than can be addressed.
+    pub fn check(&self, op: &'static str) -> Result<()> {
+        if self.rank() > MAX_RANK {
+            return Err(Error::shape(op, &[self], format!("at most {MAX_RANK} axes")));
+        }
+        let count = self.iter().filter(|&&d| d > 0).try_fold(1usize, |n, &d| n.checked_mul(d));
+        match count {
+            Some(count) if count <= MAX_ELEMENTS => Ok(()),
+            _ => Err(Error::shape(op, &[self], format!("at most {MAX_ELEMENTS} elements"))),
+        }
     }
 
     /// The number of dimensions.

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let number = |i: usize, default: usize| arguments.get(i).map_or(Ok(default), |a| a.parse());
     let (prompt, steps, rounds) = (number(1, 128)?, number(2, 32)?, number(3, 5)?);
     let started = Instant::now();
-    let model = Arc::new(Model::open(path, &Device::from_environment()?, options)?);
+    let model = Arc::new(Model::open(path, &Device::current()?, options)?);
     let mut session = Session::new(&model, SessionOptions::default())?;
     let tokens: Vec<u32> = (0..prompt as u32).map(|i| i * 37 % 1000 + 20).collect();
     session.advance(&tokens)?;

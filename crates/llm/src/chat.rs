@@ -2,7 +2,12 @@
 //!
 //! Templates are written for Python's Jinja, so Python's string and list methods are there (`strip`, `split`,
 //! `items`, …), and the helpers that template authors count on: `raise_exception`, `strftime_now`, `tojson` with
-//! `indent`. A template can only compute: it sees nothing but its arguments.
+//! `indent`. A template can only compute: it sees nothing but its arguments, and is bounded in all that it costs: see
+//! [`TemplateLimits`].
+
+mod limits;
+
+pub use limits::TemplateLimits;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Value, ValueKind};
@@ -39,6 +44,9 @@ pub struct ChatTemplate {
     environment: Environment<'static>,
     bos: String,
     eos: String,
+    limits: TemplateLimits,
+    /// Why the template cannot be used: told when it is, because a model is of use without.
+    broken: Option<String>,
 }
 
 const NAME: &str = "chat";
@@ -69,11 +77,37 @@ impl ChatTemplate {
             None if has("<start_of_turn>") && has("<end_of_turn>") => GEMMA,
             None => return Ok(None),
         };
-        ChatTemplate::new(source, text(vocab.bos), text(vocab.eos)).map(Some)
+        let (bos, eos) = (text(vocab.bos), text(vocab.eos));
+        Ok(Some(ChatTemplate::new(source, bos.as_str(), eos.as_str()).unwrap_or_else(|error| ChatTemplate {
+            environment: Environment::empty(),
+            bos,
+            eos,
+            limits: TemplateLimits::default(),
+            broken: Some(match error {
+                Error::Template(detail) => detail,
+                other => other.to_string(),
+            }),
+        })))
     }
 
-    /// Compiles a template.
+    /// Compiles a template, within the default limits.
     pub fn new(source: &str, bos: impl Into<String>, eos: impl Into<String>) -> Result<ChatTemplate> {
+        ChatTemplate::within(TemplateLimits::default(), source, bos, eos)
+    }
+
+    /// Compiles a template that may cost so much.
+    pub fn within(
+        limits: TemplateLimits,
+        source: &str,
+        bos: impl Into<String>,
+        eos: impl Into<String>,
+    ) -> Result<ChatTemplate> {
+        let source = limits::admit(source, &limits)?;
+        let environment = on_deep_stack(|| ChatTemplate::compile(source, &limits))??;
+        Ok(ChatTemplate { environment, bos: bos.into(), eos: eos.into(), limits, broken: None })
+    }
+
+    fn compile(source: String, limits: &TemplateLimits) -> Result<Environment<'static>> {
         let mut environment = Environment::new();
         let mut syntax = SyntaxConfig::builder();
         let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build().map_err(|e| failed(&e))?;
@@ -88,27 +122,116 @@ impl ChatTemplate {
         );
         environment.add_function("strftime_now", |format: String| strftime(&format, seconds_now()));
         environment.add_filter("tojson", tojson);
-        environment.add_template_owned(NAME, source.to_owned()).map_err(|e| failed(&e))?;
-        Ok(ChatTemplate { environment, bos: bos.into(), eos: eos.into() })
+        environment.add_filter("join", join);
+        environment.add_filter("replace", |s: String, from: String, to: String| replace(&s, &from, &to));
+        // These make as much as they are told to, and no chat needs them.
+        ["batch", "slice", "format", "indent"].into_iter().for_each(|name| environment.remove_filter(name));
+        environment.add_function(limits::BOUNDED, bounded);
+        environment.set_formatter(|out, state, value| {
+            limits::write(value.as_str().map_or(24, str::len))?;
+            minijinja::escape_formatter(out, state, value)
+        });
+        environment.set_fuel(Some(limits.steps));
+        environment.add_template_owned(NAME, source).map_err(|e| failed(&e))?;
+        Ok(environment)
     }
 
     /// The prompt for a conversation; `answer` adds what opens the assistant's turn.
     pub fn render(&self, messages: &[Message], answer: bool) -> Result<String> {
-        let template = self.environment.get_template(NAME).map_err(|e| failed(&e))?;
-        template
-            .render(minijinja::context! {
+        if let Some(problem) = &self.broken {
+            return Err(Error::Template(problem.clone()));
+        }
+        let given: usize = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
+        let most = self.limits.bytes.saturating_add(given.saturating_mul(4));
+        let rendered = on_deep_stack(|| {
+            limits::start(most);
+            let template = self.environment.get_template(NAME).map_err(|e| self.failed(&e))?;
+            let context = minijinja::context! {
                 messages => messages.iter().map(Message::value).collect::<Vec<Value>>(),
                 add_generation_prompt => answer,
                 bos_token => self.bos.as_str(),
                 eos_token => self.eos.as_str(),
-            })
-            .map_err(|e| failed(&e))
+            };
+            let mut out = Prompt { bytes: Vec::new(), most };
+            let done =
+                template.render_captured_to(context, &mut out).map(|_| ()).map_err(|e| self.failed(&e));
+            done.map(|()| String::from_utf8_lossy(&out.bytes).into_owned())
+        });
+        rendered?
     }
+
+    fn failed(&self, error: &minijinja::Error) -> Error {
+        match error.kind() {
+            ErrorKind::OutOfFuel => {
+                limits::exceeded("steps", format!("more than {} instructions", self.limits.steps))
+            }
+            ErrorKind::WriteFailure => limits::exceeded("bytes", "too long a prompt".into()),
+            _ => failed(error),
+        }
+    }
+}
+
+/// A prompt that grows no further than its limit.
+struct Prompt {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl std::io::Write for Prompt {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.bytes.len() + bytes.len() > self.most {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs `f` on a thread with a stack that the deepest values and expressions within the limits fit.
+fn on_deep_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("wootz-template".into()).stack_size(limits::STACK);
+        let thread = builder.spawn_scoped(scope, f);
+        let thread = thread.map_err(|e| Error::Template(format!("no thread to run it on: {e}")))?;
+        thread.join().map_err(|_| Error::Template("the template engine failed".into()))
+    })
 }
 
 /// The error with its line, and without the wrapping of calls.
 fn failed(error: &minijinja::Error) -> Error {
     Error::Template(error.to_string())
+}
+
+/// The value itself, if it is not too large to be kept.
+fn bounded(value: Value) -> std::result::Result<Value, minijinja::Error> {
+    let size = value.as_str().map(str::len).or_else(|| value.len().map(|items| items.saturating_mul(8)));
+    limits::fits(size.unwrap_or(0))?;
+    Ok(value)
+}
+
+fn replace(s: &str, from: &str, to: &str) -> std::result::Result<String, minijinja::Error> {
+    let found = if from.is_empty() { s.len() + 1 } else { s.matches(from).count() };
+    limits::fits(s.len().saturating_add(found.saturating_mul(to.len())))?;
+    Ok(s.replace(from, to))
+}
+
+fn join(items: Value, by: Option<String>) -> std::result::Result<String, minijinja::Error> {
+    let by = by.unwrap_or_default();
+    let mut text = String::new();
+    for (i, item) in items.try_iter()?.enumerate() {
+        if i > 0 {
+            text.push_str(&by);
+        }
+        match item.as_str() {
+            Some(part) => text.push_str(part),
+            None => text.push_str(&item.to_string()),
+        }
+        limits::fits(text.len())?;
+    }
+    Ok(text)
 }
 
 /// `tojson` as Python's templates mean it: `", "` and `": "` between items, or indented.
@@ -169,7 +292,15 @@ fn python_method(
         || minijinja::Error::new(ErrorKind::UnknownMethod, format!("{} has no method {name}", value.kind()));
     match value.kind() {
         ValueKind::String => {
-            string_method(value.as_str().unwrap_or_default(), name, args).ok_or_else(unknown)
+            let text = value.as_str().unwrap_or_default();
+            match (name, args) {
+                ("replace", [from, to, ..]) => {
+                    let (from, to) = (from.as_str().unwrap_or_default(), to.as_str().unwrap_or_default());
+                    replace(text, from, to).map(Value::from)
+                }
+                ("join", [items]) => join(items.clone(), Some(text.to_owned())).map(Value::from),
+                _ => string_method(text, name, args).ok_or_else(unknown),
+            }
         }
         ValueKind::Map => map_method(value, name, args).ok_or_else(unknown),
         _ => Err(unknown()),
@@ -194,13 +325,8 @@ fn string_method(s: &str, name: &str, args: &[Value]) -> Option<Value> {
         "endswith" => any_of(args, |p| s.ends_with(p))?.into(),
         "removeprefix" => s.strip_prefix(text(0)?).unwrap_or(s).into(),
         "removesuffix" => s.strip_suffix(text(0)?).unwrap_or(s).into(),
-        "replace" => s.replace(text(0)?, text(1)?).into(),
         "find" => s.find(text(0)?).map_or(-1, |at| s[..at].chars().count() as i64).into(),
         "count" => (s.matches(text(0)?).count() as i64).into(),
-        "join" => {
-            let parts: Vec<String> = args.first()?.try_iter().ok()?.map(|v| v.to_string()).collect();
-            parts.join(s).into()
-        }
         "split" => match (text(0), limit) {
             (Some(""), _) => return None,
             (Some(by), Some(n)) => list(s.splitn(n + 1, by)),

@@ -140,7 +140,7 @@ pub struct Config {
 }
 
 /// Extents beyond this are refused: no model has them, and products of them stay far from overflow.
-const MAX_EXTENT: usize = 1 << 24;
+pub(crate) const MAX_EXTENT: usize = 1 << 24;
 
 /// Keys of one architecture.
 struct Keys<'a> {

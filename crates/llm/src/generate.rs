@@ -1,7 +1,8 @@
 //! Generation: tokens are chosen one after another, and their text is handed on as soon as it is whole.
 
 use crate::error::{Error, Result};
-use crate::sampling::{Random, Sampling};
+use crate::sampling::{Offer, Random, Sampling};
+use crate::scores::{Scores, Want};
 use crate::session::Session;
 use crate::stop::StopStrings;
 use crate::tokenizer::TextStream;
@@ -94,7 +95,6 @@ struct Answer<'a> {
     random: Random,
     stream: TextStream,
     stops: StopStrings,
-    logits: Vec<f32>,
     text: String,
     tokens: Vec<u32>,
     finish: Option<Finish>,
@@ -104,35 +104,52 @@ struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads the prompt.
-    fn start(session: &mut Session, request: &'a Request) -> Result<Answer<'a>> {
+    fn new(session: &Session, request: &'a Request) -> Result<Answer<'a>> {
         request.sampling.check()?;
         if request.prompt.len() >= session.context() {
             let (prompt, context) = (request.prompt.len(), session.context());
             let problem = format!("a prompt of {prompt} tokens leaves no room in a context of {context}");
             return Err(Error::Model(problem));
         }
-        let started = Instant::now();
-        let (logits, reused_tokens) = session.read(&request.prompt)?;
         Ok(Answer {
             request,
             random: Random::new(request.seed),
             stream: TextStream::new(),
             stops: StopStrings::new(request.stops.iter().cloned()),
-            logits,
             text: String::new(),
             tokens: Vec::new(),
             finish: None,
-            reused_tokens,
-            prompt_time: started.elapsed(),
+            reused_tokens: 0,
+            prompt_time: Duration::ZERO,
             decode_steps: 0,
         })
+    }
+
+    /// Reads the prompt.
+    fn start(session: &mut Session, request: &'a Request, want: Want) -> Result<(Answer<'a>, Scores)> {
+        let mut answer = Answer::new(session, request)?;
+        let started = Instant::now();
+        let scores = match session.read_for(want, &request.prompt) {
+            Ok((scores, reused)) => {
+                answer.reused_tokens = reused;
+                scores
+            }
+            Err(error) => session.move_on(error, want, &request.prompt)?,
+        };
+        answer.prompt_time = started.elapsed();
+        Ok((answer, scores))
+    }
+
+    /// The prompt and the answer so far.
+    fn sequence(&self) -> Vec<u32> {
+        self.request.prompt.iter().chain(&self.tokens).copied().collect()
     }
 
     /// Chooses the next token and shows its text. Returns the token where another one is to follow it.
     fn choose(
         &mut self,
         session: &Session,
+        offer: Offer,
         show: &mut dyn FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Option<u32>> {
         let limit = self.request.limit;
@@ -142,7 +159,7 @@ impl<'a> Answer<'a> {
             }
             let tokenizer = session.model().tokenizer();
             let sampling = &self.request.sampling;
-            let token = sampling.choose(&mut self.logits, session.tokens(), &mut self.random)?;
+            let token = sampling.choose_from(offer, session.tokens(), &mut self.random)?;
             if tokenizer.vocab().is_end(token) {
                 break 'ended Finish::End;
             }
@@ -172,11 +189,6 @@ impl<'a> Answer<'a> {
         Ok(None)
     }
 
-    fn follow(&mut self, logits: Vec<f32>) {
-        self.logits = logits;
-        self.decode_steps += 1;
-    }
-
     fn into_generated(self, decode_time: Duration) -> Generated {
         Generated {
             text: self.text,
@@ -192,18 +204,49 @@ impl<'a> Answer<'a> {
 }
 
 impl Session {
-    /// Continues a prompt. `show` gets the text as it comes, and breaks to cancel; what was read stays in the session.
+    /// Continues a prompt. `show` gets the text as it comes, and breaks to cancel; what was read stays in the session. Where
+    /// the model was placed automatically and its device fails, the answer goes on from where it was on the next one.
     pub fn generate(
         &mut self,
         request: &Request,
         mut show: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Generated> {
-        let mut answer = Answer::start(self, request)?;
+        let want = Want::of(&request.sampling, self.model().device());
+        let (mut answer, mut scores) = Answer::start(self, request, want)?;
         let started = Instant::now();
-        while let Some(token) = answer.choose(self, &mut show)? {
-            answer.follow(self.advance(&[token])?);
+        loop {
+            match self.step(&mut answer, want, &scores, &mut show) {
+                Ok(Some(next)) => scores = next,
+                Ok(None) => return Ok(answer.into_generated(started.elapsed())),
+                Err(error) => scores = self.move_on(error, want, &answer.sequence())?,
+            }
         }
-        Ok(answer.into_generated(started.elapsed()))
+    }
+
+    /// Chooses a token from the scores, and computes those after it; none at the end. On a device that works on its own, the
+    /// next pass is under way before the host looks at the token.
+    fn step(
+        &mut self,
+        answer: &mut Answer<'_>,
+        want: Want,
+        scores: &Scores,
+        show: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Option<Scores>> {
+        let is_last = answer.tokens.len() + 1 >= answer.request.limit;
+        let ahead = match scores.best() {
+            Some(token) if !is_last && self.can_run_ahead() => Some(self.run_ahead(want, token)?),
+            _ => None,
+        };
+        let offer = scores.read()?.pop().ok_or_else(|| Error::Model("a pass gave no logits".into()))?;
+        let Some(token) = answer.choose(self, offer, show)? else { return Ok(None) };
+        answer.decode_steps += 1;
+        match ahead {
+            Some(next) => {
+                self.accept(token);
+                Ok(Some(next))
+            }
+            None => self.advance_for(want, &[token]).map(Some),
+        }
     }
 
     /// Continues several prompts, each in its own session on one model. Their tokens are computed together, so that
@@ -218,15 +261,22 @@ impl Session {
             let problem = format!("{} requests were given for {} sessions", requests.len(), sessions.len());
             return Err(Error::Model(problem));
         }
-        let starts = sessions.iter_mut().zip(requests);
-        let mut answers =
-            starts.map(|(session, request)| Answer::start(session, request)).collect::<Result<Vec<_>>>()?;
+        let wants = sessions.iter().zip(requests).map(|(s, r)| Want::of(&r.sampling, s.model().device()));
+        let Some(want) = wants.max() else { return Ok(Vec::new()) };
+        let mut answers = Vec::with_capacity(requests.len());
+        let mut offers = Vec::with_capacity(requests.len());
+        for (session, request) in sessions.iter_mut().zip(requests) {
+            let (answer, scores) = Answer::start(session, request, want)?;
+            answers.push(answer);
+            offers.push(scores.read()?.pop());
+        }
         let started = Instant::now();
         let mut times = vec![Duration::ZERO; answers.len()];
         loop {
             let (mut going, mut tokens) = (Vec::new(), Vec::new());
-            for (i, answer) in answers.iter_mut().enumerate().filter(|(_, a)| a.finish.is_none()) {
-                match answer.choose(&sessions[i], &mut |text| show(i, text))? {
+            for (i, answer) in answers.iter_mut().enumerate() {
+                let Some(offer) = offers[i].take() else { continue };
+                match answer.choose(&sessions[i], offer, &mut |text| show(i, text))? {
                     Some(token) => {
                         going.push(i);
                         tokens.push(token);
@@ -239,8 +289,11 @@ impl Session {
             }
             let picked = sessions.iter_mut().enumerate().filter(|(i, _)| going.contains(i));
             let mut picked: Vec<&mut Session> = picked.map(|(_, session)| session).collect();
-            let logits = Session::advance_together(&mut picked, &tokens)?;
-            going.iter().zip(logits).for_each(|(&i, logits)| answers[i].follow(logits));
+            let scores = Session::advance_together_for(want, &mut picked, &tokens)?;
+            for (&i, offer) in going.iter().zip(scores.read()?) {
+                offers[i] = Some(offer);
+                answers[i].decode_steps += 1;
+            }
         }
         Ok(answers.into_iter().zip(times).map(|(answer, time)| answer.into_generated(time)).collect())
     }

@@ -7,28 +7,32 @@
 use crate::error::Result;
 use crate::estimate::CacheFormat;
 use crate::models::{Input, Network, Sequence};
+use crate::scores::{Scores, Want};
 use std::sync::Arc;
-use wootz::{Compiled, Device, Tensor, compile};
+use wootz::{Compiled, Device, OnProgress, Quote, Tensor, compile};
 
 /// Tokens that are computed together at most. Larger chunks gain little once weights are read from cache.
 pub const CHUNK: usize = 128;
-
-/// Which results a pass has beside the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// None.
-    Nothing,
-    /// Logits after the last token of each sequence.
-    Last,
-    /// Logits after every token.
-    Every,
-}
 
 /// The network, compiled for each kind of result and each kind of cache.
 pub struct Passes {
     network: Arc<dyn Network>,
     device: Device,
     compiled: Vec<((Want, CacheFormat), Compiled)>,
+}
+
+/// What one pass computes.
+pub struct Pass<'a> {
+    /// Which results it has beside the state.
+    pub want: Want,
+    /// How the state is kept.
+    pub format: CacheFormat,
+    /// Tokens `[t]`, one sequence after another; each has the same number of them.
+    pub tokens: &'a Tensor,
+    /// How many of each sequence's tokens count; the others are padding.
+    pub real: usize,
+    /// The sequences.
+    pub sequences: &'a [Argument<'a>],
 }
 
 /// One sequence's arguments.
@@ -43,8 +47,7 @@ pub struct Argument<'a> {
 
 impl Passes {
     pub fn new(network: &Arc<dyn Network>, device: &Device) -> Passes {
-        let kinds = [Want::Nothing, Want::Last, Want::Every];
-        let kinds = kinds.into_iter().flat_map(|w| CacheFormat::ALL.map(|(_, format)| (w, format)));
+        let kinds = Want::ALL.into_iter().flat_map(|w| CacheFormat::ALL.map(|(_, format)| (w, format)));
         let compiled = kinds.map(|(want, format)| {
             let network = network.clone();
             let pass = move |arguments: &[Tensor]| forward(&*network, want, format, arguments);
@@ -53,44 +56,52 @@ impl Passes {
         Passes { network: network.clone(), device: device.clone(), compiled: compiled.collect() }
     }
 
-    /// One submit. Every sequence has the same number of tokens, one after another in `tokens`, of which the first
-    /// `real` count. Returns logits (if wanted) and the state of each sequence.
-    pub fn run(
-        &self,
-        (want, format): (Want, CacheFormat),
-        tokens: &[u32],
-        real: usize,
-        sequences: &[Argument<'_>],
-    ) -> Result<(Option<Tensor>, Vec<Vec<Tensor>>)> {
-        let ids: Vec<i32> = tokens.iter().map(|&id| id as i32).collect();
-        let ids = Tensor::from_slice_on(&ids, &self.device)?;
-        let each = tokens.len() / sequences.len();
-        // Which rows the last real tokens are; where each sequence has one token, they are all.
-        let last = (want == Want::Last && each > 1).then(|| {
-            let rows: Vec<i32> = (0..sequences.len()).map(|i| (i * each + real - 1) as i32).collect();
-            Tensor::from_slice_on(&rows, &self.device)
-        });
-        let last = last.transpose()?;
-        let mut arguments = vec![&ids];
-        for sequence in sequences {
-            arguments.push(&sequence.position);
-            arguments.extend(&sequence.window_position);
-            arguments.extend(sequence.state);
-        }
-        arguments.extend(&last);
-        let (_, compiled) = self
-            .compiled
-            .iter()
-            .find(|(kind, _)| *kind == (want, format))
-            .expect("every kind of pass is compiled");
-        let mut results = compiled.call(&arguments)?;
-        let mut states = Vec::with_capacity(sequences.len());
-        for sequence in sequences.iter().rev() {
+    /// One submit, which nobody waits for here. Returns what is wanted and the state of each sequence.
+    pub fn run(&self, pass: &Pass<'_>) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>)> {
+        let arguments = self.arguments(pass)?;
+        let mut results = self.compiled(pass).call_async(&arguments.iter().collect::<Vec<_>>())?;
+        let mut states = Vec::with_capacity(pass.sequences.len());
+        for sequence in pass.sequences.iter().rev() {
             let state = results.split_off(results.len() - sequence.state.len());
             states.push(state.iter().map(Tensor::donate).collect::<wootz::Result<_>>()?);
         }
         states.reverse();
-        Ok((results.pop(), states))
+        Ok((results, states))
+    }
+
+    /// What such a pass would cost on a device that has the weights and the state.
+    pub fn quote(
+        &self,
+        pass: &Pass<'_>,
+        device: &Device,
+        on_progress: &mut OnProgress<'_>,
+    ) -> Result<std::result::Result<Quote, String>> {
+        let arguments = self.arguments(pass)?;
+        Ok(self.compiled(pass).quote(device, &arguments.iter().collect::<Vec<_>>(), on_progress)?)
+    }
+
+    fn compiled(&self, pass: &Pass<'_>) -> &Compiled {
+        let mut kinds = self.compiled.iter();
+        let found = kinds.find(|(kind, _)| *kind == (pass.want, pass.format));
+        &found.expect("every kind of pass is compiled").1
+    }
+
+    /// Tokens, then position and state of each sequence, then which rows the last real tokens are; where each sequence has one
+    /// token, they are all.
+    fn arguments(&self, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        let count = pass.sequences.len();
+        let each = pass.tokens.count() / count;
+        let mut arguments = vec![pass.tokens.clone()];
+        for sequence in pass.sequences {
+            arguments.push(sequence.position.clone());
+            arguments.extend(sequence.window_position.clone());
+            arguments.extend(sequence.state.iter().cloned());
+        }
+        if matches!(pass.want, Want::Best | Want::Top | Want::Last) && each > 1 {
+            let rows: Vec<i32> = (0..count).map(|i| (i * each + pass.real - 1) as i32).collect();
+            arguments.push(Tensor::from_slice_on(&rows, &self.device)?);
+        }
+        Ok(arguments)
     }
 
     /// How `count` tokens are cut into passes: real tokens, and tokens with padding, of which at most `room` fit.
@@ -142,12 +153,14 @@ fn forward(
         })
         .collect();
     let (hidden, state) = network.forward(&Input { tokens: &arguments[0], sequences: &sequences })?;
-    let logits = match (want, arguments.get(1 + count * own)) {
-        (Want::Nothing, _) => None,
-        (Want::Last, Some(rows)) => Some(network.logits(&hidden.take(rows, 0)?)?),
-        (Want::Last, None) | (Want::Every, _) => Some(network.logits(&hidden)?),
+    if want == Want::Nothing {
+        return Ok(state);
+    }
+    let logits = match arguments.get(1 + count * own) {
+        Some(rows) => network.logits(&hidden.take(rows, 0)?)?,
+        None => network.logits(&hidden)?,
     };
-    Ok(logits.into_iter().chain(state).collect())
+    Ok(Scores::build(want, logits)?.into_iter().chain(state).collect())
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ pub const KNOWN: &[KnownModel] = &[
 pub fn known(name: &str) -> Result<&'static KnownModel> {
     KNOWN.iter().find(|m| m.name == name).ok_or_else(|| {
         let names: Vec<&str> = KNOWN.iter().map(|m| m.name).collect();
-        Error::Pull(format!("no model is known as '{name}'; known are {}", names.join(", ")))
+        Error::Pull(format!("unknown model '{name}'; known models: {}", names.join(", ")))
     })
 }
 

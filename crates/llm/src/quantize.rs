@@ -81,7 +81,7 @@ impl Mix {
     pub fn from_name(name: &str) -> Result<Mix> {
         MIXES.iter().copied().find(|m| m.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
             let names: Vec<&str> = MIXES.iter().map(|m| m.name).collect();
-            Error::Model(format!("no mix is called '{name}'; there are {}", names.join(", ")))
+            Error::Model(format!("unknown quantisation type '{name}'; available: {}", names.join(", ")))
         })
     }
 

@@ -67,62 +67,106 @@ impl Sampling {
         }
     }
 
+    /// How many of the most likely tokens a choice needs to know; none where it needs all.
+    pub(crate) fn candidates_needed(&self) -> Option<usize> {
+        let penalised = if self.repeat_penalty == 1.0 { 0 } else { self.repeat_last };
+        let kept = if self.temperature == 0.0 { 1 } else { self.top_k };
+        // A penalty below 1 makes tokens more likely that were not among the first.
+        (kept > 0 && self.repeat_penalty >= 1.0).then_some(kept + penalised)
+    }
+
     /// Chooses a token. `history` is what stands before it, oldest first. The logits are changed by the penalty.
     pub fn choose(&self, logits: &mut [f32], history: &[u32], random: &mut Random) -> Result<u32> {
         self.check()?;
         if let Some(i) = logits.iter().position(|l| l.is_nan()) {
             return Err(Error::Sampling(format!("logit {i} of {} is NaN", logits.len())));
         }
-        self.penalise(logits, history);
+        self.penalise(history, |id, change| {
+            if let Some(logit) = logits.get_mut(id as usize) {
+                change(logit);
+            }
+        });
         let best = argmax(logits)?;
-        if self.temperature == 0.0 || logits[best as usize] == f32::INFINITY {
+        let largest = logits[best as usize];
+        if self.temperature == 0.0 || largest == f32::INFINITY {
             return Ok(best);
         }
-        let kept = self.candidates(logits, logits[best as usize]);
-        Ok(draw(&kept, self.temperature, random).unwrap_or(best))
+        // Below this nothing can matter: its probability is zero in f32, or min-p excludes it.
+        let floor = if self.min_p > 0.0 && self.top_k == 0 && self.top_p == 1.0 {
+            largest + self.min_p.ln()
+        } else {
+            f32::NEG_INFINITY
+        };
+        let possible = |(_, l): &(usize, &f32)| **l > f32::NEG_INFINITY && **l >= floor;
+        let all = logits.iter().enumerate().filter(possible).map(|(i, l)| (i as u32, *l)).collect();
+        Ok(draw(&self.filtered(all, largest), self.temperature, random).unwrap_or(best))
     }
 
-    fn penalise(&self, logits: &mut [f32], history: &[u32]) {
+    /// Chooses from what a pass offers: the same token as from all logits.
+    pub(crate) fn choose_from(&self, offer: Offer, history: &[u32], random: &mut Random) -> Result<u32> {
+        let (largest, mut candidates) = match offer {
+            Offer::All(mut logits) => return self.choose(&mut logits, history, random),
+            Offer::Best(token, logit) => (logit, vec![(token, logit)]),
+            Offer::Top { largest, candidates } => (largest, candidates),
+        };
+        self.check()?;
+        if largest.is_nan() {
+            return Err(Error::Sampling("a logit is NaN".into()));
+        }
+        candidates.retain(|c| c.1 > f32::NEG_INFINITY);
+        self.penalise(history, |id, change| {
+            if let Some(candidate) = candidates.iter_mut().find(|c| c.0 == id) {
+                change(&mut candidate.1);
+            }
+        });
+        let none = || Error::Sampling("no logit is a number above −∞".into());
+        let &(best, largest) = candidates.iter().min_by(|a, b| order(a, b)).ok_or_else(none)?;
+        if self.temperature == 0.0 || largest == f32::INFINITY {
+            return Ok(best);
+        }
+        Ok(draw(&self.filtered(candidates, largest), self.temperature, random).unwrap_or(best))
+    }
+
+    /// Calls `visit` for each recent token with what the penalty does to its logit.
+    fn penalise(&self, history: &[u32], mut visit: impl FnMut(u32, &dyn Fn(&mut f32))) {
         if self.repeat_penalty == 1.0 {
             return;
         }
         let mut recent = history[history.len().saturating_sub(self.repeat_last)..].to_vec();
         recent.sort_unstable();
         recent.dedup();
-        for id in recent {
-            if let Some(l) = logits.get_mut(id as usize) {
-                *l = if *l > 0.0 { *l / self.repeat_penalty } else { *l * self.repeat_penalty };
-            }
-        }
+        let change = |l: &mut f32| {
+            *l = if *l > 0.0 { *l / self.repeat_penalty } else { *l * self.repeat_penalty };
+        };
+        recent.into_iter().for_each(|id| visit(id, &change));
     }
 
-    /// The tokens that the filters leave, most likely first, with their logits.
-    fn candidates(&self, logits: &[f32], best: f32) -> Vec<(u32, f32)> {
-        // Below this nothing can matter: its probability is zero in f32, or min-p excludes it.
-        let floor = if self.min_p > 0.0 && self.top_k == 0 && self.top_p == 1.0 {
-            best + self.min_p.ln()
-        } else {
-            f32::NEG_INFINITY
-        };
-        let mut all: Vec<(u32, f32)> = logits
-            .iter()
-            .enumerate()
-            .filter(|(_, l)| **l > f32::NEG_INFINITY && **l >= floor)
-            .map(|(i, l)| (i as u32, *l))
-            .collect();
+    /// The tokens that the filters leave, most likely first where a filter sorts.
+    fn filtered(&self, mut all: Vec<(u32, f32)>, largest: f32) -> Vec<(u32, f32)> {
         if self.top_k > 0 {
             sort_first(&mut all, self.top_k);
             all.truncate(self.top_k);
         }
         if self.top_p < 1.0 {
-            keep_mass(&mut all, best, self.top_p);
+            keep_mass(&mut all, largest, self.top_p);
         }
         if self.min_p > 0.0 {
-            let floor = best + self.min_p.ln();
+            let floor = largest + self.min_p.ln();
             all.retain(|c| c.1 >= floor);
         }
         all
     }
+}
+
+/// What the next token is chosen from.
+#[derive(Clone, Debug)]
+pub(crate) enum Offer {
+    /// The most likely token and its logit.
+    Best(u32, f32),
+    /// The most likely tokens with their logits, and the largest logit, which is NaN if any is.
+    Top { largest: f32, candidates: Vec<(u32, f32)> },
+    /// All logits.
+    All(Vec<f32>),
 }
 
 /// The index of the largest logit, the first of equals.
@@ -283,10 +327,34 @@ mod tests {
     }
 
     #[test]
+    fn an_offer_of_candidates_gives_the_token_of_all_logits() {
+        let logits: Vec<f32> = (0..500).map(|i| ((i * 7919) % 499) as f32 / 50.0).collect();
+        let mut order: Vec<(u32, f32)> = logits.iter().enumerate().map(|(i, l)| (i as u32, *l)).collect();
+        order.sort_by(super::order);
+        let history: Vec<u32> = order[..20].iter().map(|c| c.0).collect();
+        for repeat_penalty in [1.0, 1.3] {
+            for temperature in [0.0, 0.7] {
+                let sampling = Sampling { temperature, repeat_penalty, ..Sampling::default() };
+                let needed = sampling.candidates_needed().unwrap();
+                let offer = Offer::Top { largest: order[0].1, candidates: order[..needed].to_vec() };
+                for seed in 0..50 {
+                    let all = sampling.choose(&mut logits.clone(), &history, &mut Random::new(seed)).unwrap();
+                    let few = sampling.choose_from(offer.clone(), &history, &mut Random::new(seed)).unwrap();
+                    assert_eq!(all, few, "{sampling:?} seed {seed}");
+                }
+            }
+        }
+        let nan = Offer::Best(3, f32::NAN);
+        assert!(Sampling::GREEDY.choose_from(nan, &[], &mut Random::new(0)).is_err());
+        assert_eq!(Sampling { top_k: 0, ..Sampling::default() }.candidates_needed(), None);
+        assert_eq!(Sampling { repeat_penalty: 0.9, ..Sampling::GREEDY }.candidates_needed(), None);
+    }
+
+    #[test]
     fn a_wide_top_p_keeps_the_right_number() {
         // 10 000 equal tokens: a tenth of the mass is a tenth of the tokens.
         let sampling = Sampling { top_p: 0.1, ..PLAIN };
-        let kept = sampling.candidates(&[0.5; 10_000], 0.5);
+        let kept = sampling.filtered((0..10_000).map(|i| (i, 0.5)).collect(), 0.5);
         assert!((kept.len() as i64 - 1000).abs() <= 1, "{}", kept.len());
         assert!(kept.iter().enumerate().all(|(i, c)| c.0 == i as u32));
     }

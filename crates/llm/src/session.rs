@@ -4,9 +4,11 @@ use crate::error::{Error, Result};
 use crate::estimate::CacheFormat;
 use crate::model::Model;
 use crate::models::{Memory, StateSpec};
-use crate::passes::{Argument, CHUNK, Want};
+use crate::passes::{Argument, CHUNK, Pass};
+use crate::placement::{Notice, OnNotice};
+use crate::scores::{Scores, Want, rows};
 use std::sync::Arc;
-use wootz::Tensor;
+use wootz::{Device, DeviceKind, OnProgress, Quote, Tensor};
 
 /// Positions that the cache holds at first; it doubles when they are used up.
 const FIRST_CAPACITY: usize = 256;
@@ -29,6 +31,8 @@ pub struct Session {
     /// The first position that layers with a window still have.
     kept_from: usize,
     context: usize,
+    pub(crate) on_notice: Option<OnNotice>,
+    pub(crate) notices: Vec<Notice>,
 }
 
 impl Session {
@@ -43,7 +47,16 @@ impl Session {
         let memory = Memory { context: context.min(FIRST_CAPACITY), chunk: CHUNK, format: options.cache };
         let specs = model.network.state(memory);
         let state = specs.iter().map(|spec| fresh(model, spec)).collect::<Result<_>>()?;
-        Ok(Session { model: model.clone(), tokens: Vec::new(), state, memory, kept_from: 0, context })
+        Ok(Session {
+            model: model.clone(),
+            tokens: Vec::new(),
+            state,
+            memory,
+            kept_from: 0,
+            context,
+            on_notice: None,
+            notices: Vec::new(),
+        })
     }
 
     /// The model.
@@ -59,6 +72,11 @@ impl Session {
     /// The most tokens that the sequence may have.
     pub fn context(&self) -> usize {
         self.context
+    }
+
+    /// How the sequence is kept.
+    pub(crate) fn options(&self) -> SessionOptions {
+        SessionOptions { context: self.context, cache: self.memory.format }
     }
 
     /// Bytes of the state.
@@ -87,6 +105,17 @@ impl Session {
     /// Makes `tokens` the sequence, reusing what it shares with the present one, and returns the logits after its last
     /// token and how many tokens were reused.
     pub fn read(&mut self, tokens: &[u32]) -> Result<(Vec<f32>, usize)> {
+        let (scores, reused) = self.read_for(Want::Last, tokens)?;
+        Ok((only_row(&scores)?, reused))
+    }
+
+    /// Appends tokens; the logits after the last of them.
+    pub fn advance(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        only_row(&self.advance_for(Want::Last, tokens)?)
+    }
+
+    /// As [`Session::read`], with what is wanted after the last token.
+    pub(crate) fn read_for(&mut self, want: Want, tokens: &[u32]) -> Result<(Scores, usize)> {
         let shared = self.tokens.iter().zip(tokens).take_while(|(a, b)| a == b).count();
         // The last token is always computed, for its logits.
         let shared = shared.min(tokens.len().saturating_sub(1));
@@ -96,21 +125,39 @@ impl Session {
             self.clear()?;
         }
         let reused = self.tokens.len();
-        Ok((self.advance(&tokens[reused..])?, reused))
+        Ok((self.advance_for(want, &tokens[reused..])?, reused))
     }
 
-    /// Appends tokens; the logits after the last of them.
-    pub fn advance(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+    /// As [`Session::advance`], with what is wanted after the last token.
+    pub(crate) fn advance_for(&mut self, want: Want, tokens: &[u32]) -> Result<Scores> {
         self.check(tokens)?;
-        let (mut done, mut logits) = (0, None);
+        let (mut done, mut wanted) = (0, Vec::new());
         for (real, padded) in self.model.passes.cut(tokens.len(), self.context - self.tokens.len()) {
             let is_last = done + real == tokens.len();
-            let want = if is_last { Want::Last } else { Want::Nothing };
-            logits = self.pass(want, &tokens[done..done + real], padded)?;
+            let want = if is_last { want } else { Want::Nothing };
+            wanted = self.pass(want, &tokens[done..done + real], padded)?;
             done += real;
         }
-        let logits = logits.ok_or_else(|| Error::Model("a pass gave no logits".into()))?;
-        Ok(logits.to_vec::<f32>()?)
+        Scores::new(wanted)
+    }
+
+    /// Whether a pass may start from a token that the host has not seen: on a device that works on its own, with a state that
+    /// can forget the token again.
+    pub(crate) fn can_run_ahead(&self) -> bool {
+        let on_host = self.model.device().info().kind == DeviceKind::Cpu;
+        !on_host && self.model.network.can_rewind() && self.tokens.len() < self.context
+    }
+
+    /// Starts the pass over a token that is still being computed. The sequence has the token once [`Session::accept`] names it;
+    /// until then it is as if nothing had happened.
+    pub(crate) fn run_ahead(&mut self, want: Want, token: &Tensor) -> Result<Scores> {
+        self.make_room(1)?;
+        Scores::new(self.submit(want, token, 1)?)
+    }
+
+    /// Makes the token of the last [`Session::run_ahead`] part of the sequence.
+    pub(crate) fn accept(&mut self, token: u32) {
+        self.tokens.push(token);
     }
 
     /// Appends tokens and hands each chunk's logits (`vocab` values per token) to `sink`.
@@ -118,10 +165,10 @@ impl Session {
         self.check(tokens)?;
         let mut done = 0;
         for (real, padded) in self.model.passes.cut(tokens.len(), self.context - self.tokens.len()) {
-            let logits = self.pass(Want::Every, &tokens[done..done + real], padded)?;
+            let wanted = self.pass(Want::Every, &tokens[done..done + real], padded)?;
             done += real;
             let vocab = self.model.config().vocab;
-            if let Some(logits) = logits {
+            if let [logits] = &wanted[..] {
                 sink(&logits.to_vec::<f32>()?[..real * vocab])?;
             }
         }
@@ -131,7 +178,24 @@ impl Session {
     /// Appends one token to each of several sequences on one model, reading its weights once for all of them; the
     /// logits after each.
     pub fn advance_together(sessions: &mut [&mut Session], tokens: &[u32]) -> Result<Vec<Vec<f32>>> {
-        let Some(first) = sessions.first() else { return Ok(Vec::new()) };
+        if sessions.is_empty() && tokens.is_empty() {
+            return Ok(Vec::new());
+        }
+        match Session::advance_together_for(Want::Last, sessions, tokens)? {
+            Scores::All(logits) => rows(&logits),
+            Scores::Best(..) | Scores::Top(..) => unreachable!("logits were asked for"),
+        }
+    }
+
+    /// The same, with what is wanted after each token.
+    pub(crate) fn advance_together_for(
+        want: Want,
+        sessions: &mut [&mut Session],
+        tokens: &[u32],
+    ) -> Result<Scores> {
+        let Some(first) = sessions.first() else {
+            return Err(Error::Model("no sequences were given".into()));
+        };
         let (model, format) = (first.model.clone(), first.memory.format);
         if sessions.len() != tokens.len() {
             let problem = format!("{} tokens were given for {} sequences", tokens.len(), sessions.len());
@@ -151,13 +215,14 @@ impl Session {
             session.grow(capacity.min(session.context))?;
         }
         let arguments = sessions.iter().map(|s| s.argument()).collect::<Result<Vec<_>>>()?;
-        let (logits, states) = model.passes.run((Want::Last, format), tokens, 1, &arguments)?;
+        let ids = ids(tokens, &model)?;
+        let pass = Pass { want, format, tokens: &ids, real: 1, sequences: &arguments };
+        let (wanted, states) = model.passes.run(&pass)?;
         for ((session, state), token) in sessions.iter_mut().zip(states).zip(tokens) {
             session.state = state;
             session.tokens.push(*token);
         }
-        let logits = logits.ok_or_else(|| Error::Model("a pass gave no logits".into()))?.to_vec::<f32>()?;
-        Ok(logits.chunks_exact(model.config().vocab).map(<[f32]>::to_vec).collect())
+        Scores::new(wanted)
     }
 
     fn check(&self, tokens: &[u32]) -> Result<()> {
@@ -181,17 +246,34 @@ impl Session {
     }
 
     /// One submit: the tokens, padded, go through the network, and the state moves on.
-    fn pass(&mut self, want: Want, tokens: &[u32], padded: usize) -> Result<Option<Tensor>> {
+    fn pass(&mut self, want: Want, tokens: &[u32], padded: usize) -> Result<Vec<Tensor>> {
         self.make_room(padded)?;
-        let model = self.model.clone();
-        let mut ids = tokens.to_vec();
-        ids.resize(padded, 0);
-        let argument = self.argument()?;
-        let (logits, states) =
-            model.passes.run((want, self.memory.format), &ids, tokens.len(), &[argument])?;
-        self.state = states.into_iter().flatten().collect();
+        let mut padding = tokens.to_vec();
+        padding.resize(padded, 0);
+        let wanted = self.submit(want, &ids(&padding, &self.model)?, tokens.len())?;
         self.tokens.extend(tokens);
-        Ok(logits)
+        Ok(wanted)
+    }
+
+    fn submit(&mut self, want: Want, tokens: &Tensor, real: usize) -> Result<Vec<Tensor>> {
+        let pass = Pass { want, format: self.memory.format, tokens, real, sequences: &[self.argument()?] };
+        let (wanted, states) = self.model.passes.run(&pass)?;
+        self.state = states.into_iter().flatten().collect();
+        Ok(wanted)
+    }
+
+    /// What a pass over `count` tokens would cost on a device.
+    pub(crate) fn quote(
+        &self,
+        count: usize,
+        device: &Device,
+        on_progress: &mut OnProgress<'_>,
+    ) -> Result<std::result::Result<Quote, String>> {
+        let tokens = ids(&vec![0; count], &self.model)?;
+        let sequences = [self.argument()?];
+        let format = self.memory.format;
+        let pass = Pass { want: Want::Best, format, tokens: &tokens, real: count, sequences: &sequences };
+        self.model.passes.quote(&pass, device, on_progress)
     }
 
     fn argument(&self) -> Result<Argument<'_>> {
@@ -241,6 +323,19 @@ impl Session {
         }
         self.memory = memory;
         Ok(())
+    }
+}
+
+/// Tokens as a pass takes them.
+fn ids(tokens: &[u32], model: &Model) -> Result<Tensor> {
+    let ids: Vec<i32> = tokens.iter().map(|&id| id as i32).collect();
+    Ok(Tensor::from_slice_on(&ids, model.device())?)
+}
+
+fn only_row(scores: &Scores) -> Result<Vec<f32>> {
+    match scores {
+        Scores::All(logits) => Ok(logits.to_vec::<f32>()?),
+        Scores::Best(..) | Scores::Top(..) => unreachable!("logits were asked for"),
     }
 }
 

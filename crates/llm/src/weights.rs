@@ -65,7 +65,7 @@ impl Weights {
             return Err(Error::Model(problem));
         };
         let layout = Layout::contiguous(&Shape::from([rows, bytes]));
-        let coded = Tensor::from_host(memory, DType::U8, layout, &self.device)?;
+        let coded = Tensor::from_host_on(memory, DType::U8, layout, &self.device)?;
         Ok(Matrix { coded, format, activations: self.activations, bias: None })
     }
 
@@ -83,7 +83,7 @@ impl Weights {
         // Other containers may put floats at any byte.
         let aligned = memory.bytes().as_ptr().addr().is_multiple_of(size_of::<f32>());
         if format == BlockFormat::F32 && aligned {
-            return Ok(Tensor::from_host(memory, DType::F32, Layout::contiguous(&shape), &self.device)?);
+            return Ok(Tensor::from_host_on(memory, DType::F32, Layout::contiguous(&shape), &self.device)?);
         }
         let mut values = vec![0f32; shape.count()];
         wootz_blocks::dequantize(format, memory.bytes(), &mut values)

@@ -12,7 +12,7 @@ kernel void map(STEP_BINDINGS, uint thread_index [[thread_position_in_grid]], ui
 #ifdef VECTOR
     const index_t fours = points / 4;
     for (index_t i = thread_index; i < fours; i += threads) {
-        finish_four(env, i * 4);
+        finish_4(env, i * 4);
     }
     if (thread_index < points - fours * 4) {
         finish(env, fours * 4 + thread_index);

@@ -35,7 +35,7 @@ kernel void norm_held(STEP_BINDINGS, STANDING_PARAMETERS) {
     float x[ITEMS];
 #ifdef IN0_FOUR
     if (POSITION(0) < width) {
-        const float4 four = in0_four(env, start + POSITION(0));
+        const float4 four = in0_4(env, start + POSITION(0));
         for (uint k = 0; k < ITEMS; ++k) {
             x[k] = four[k];
         }
@@ -71,7 +71,7 @@ kernel void norm_held(STEP_BINDINGS, STANDING_PARAMETERS) {
         for (uint k = 0; k < ITEMS; ++k) {
             result[k] = normed(env, x[k], scale, POSITION(k));
         }
-        finish_four(env, start + POSITION(0), result);
+        finish_4(env, start + POSITION(0), result);
     }
 #else
     for (uint k = 0; k < ITEMS; ++k) {

@@ -46,7 +46,7 @@ kernel void reduce_groups(STEP_BINDINGS, STANDING_PARAMETERS) {
     In0 value = IDENTITY;
 #ifdef IN0_FOUR
     for (index_t i = first + thread_index * 4; i < end; i += group_size.x * 4) {
-        const vec<In0, 4> four = in0_four(env, o * inner + i);
+        const vec<In0, 4> four = in0_4(env, o * inner + i);
         value = COMBINE::of(value, COMBINE::of(COMBINE::of(four[0], four[1]), COMBINE::of(four[2], four[3])));
     }
 #else

@@ -25,7 +25,7 @@ kernel void softmax_held(STEP_BINDINGS, STANDING_PARAMETERS) {
 #ifdef IN0_FOUR
     const index_t first = index_t(thread_index) * 4;
     if (first < width) {
-        const float4 four = in0_four(env, start + first);
+        const float4 four = in0_4(env, start + first);
         for (uint k = 0; k < 4; ++k) {
             x[k] = four[k];
             most = nan_max(most, x[k]);
@@ -55,7 +55,7 @@ kernel void softmax_held(STEP_BINDINGS, STANDING_PARAMETERS) {
         for (uint k = 0; k < 4; ++k) {
             result[k] = softmax_value(x[k], most, sum);
         }
-        finish_four(env, start + first, result);
+        finish_4(env, start + first, result);
     }
 #else
     for (uint k = 0; k < ITEMS; ++k) {

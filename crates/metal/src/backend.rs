@@ -1,45 +1,44 @@
 //! Metal as a device.
 
+#[cfg(feature = "softmetal")]
 use crate::driver::soft::{SoftDevice, SoftOptions};
-use crate::driver::{Batch, Device, DriverError, Finished, Memory, Running, Storage};
-use crate::executable::{MetalExecutable, recipes};
-use crate::memory::{MetalMemory, memory, total};
+use crate::driver::{Batch, Device, DriverError, Finished, Running, Storage};
+use crate::executable::{MetalExecutable, recipes_of};
+use crate::memory::{MetalMemory, Pools, memory};
 use crate::pipelines::Pipelines;
 use parking_lot::Mutex;
 use std::any::Any;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use wootz_backend::{
-    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
-    Run,
+    Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Run,
 };
 use wootz_ir::custom::Language;
-use wootz_ir::{CustomKernel, DType, Error, Result};
+use wootz_ir::{CustomKernel, DType, Error, Family, Result};
 use wootz_plan::{Capabilities, Plan};
 
 /// A Metal device: an Apple GPU, or SoftMetal. It is opened at its first use, so that making one costs nothing.
 pub struct MetalBackend {
     info: DeviceInfo,
     open: Opener,
-    ready: OnceLock<std::result::Result<Arc<Ready>, DriverError>>,
+    opened: OnceLock<std::result::Result<Arc<OpenDevice>, DriverError>>,
 }
 
 /// Opens the driver's device.
 type Opener = Box<dyn Fn() -> std::result::Result<Arc<dyn Device>, DriverError> + Send + Sync>;
 
 /// An opened device with its pool and its pipelines.
-pub(crate) struct Ready {
+pub(crate) struct OpenDevice {
     pub name: String,
-    pub device: Arc<dyn Device>,
+    pub driver: Arc<dyn Device>,
     pub pipelines: Pipelines,
-    pool: Arc<Pool<Memory>>,
-    /// Memory that the host never sees.
-    private: Arc<Pool<Memory>>,
-    limit: usize,
+    pools: Pools,
     last: Mutex<Finished>,
     submitted: AtomicU64,
 }
 
+/// Blocks that a pool keeps for reuse.
+const CACHED_BLOCKS: usize = 512;
 /// Wrapped host memory starts and ends at pages of this size.
 const PAGE: usize = 16 << 10;
 /// Host memory is used in place when its elements are aligned for vector accesses.
@@ -47,22 +46,19 @@ const WRAP_ALIGNMENT: usize = 64;
 
 impl MetalBackend {
     /// The software device. Nothing is opened, and no compiler looked for, before its first use.
+    #[cfg(feature = "softmetal")]
     pub fn soft(options: SoftOptions) -> MetalBackend {
         let family = options.family.unwrap_or_default();
         let info = DeviceInfo {
             name: "metal".into(),
             description: format!("SoftMetal, a software Metal device ({family})"),
             kind: DeviceKind::Software,
-            facts: vec![
-                ("driver".into(), "soft".into()),
-                ("family".into(), family.to_string()),
-                ("lanes".into(), options.simd_width.unwrap_or(32).to_string()),
-            ],
+            facts: facts("soft", family.to_string(), options.simd_width.unwrap_or(32)),
             memory_limit: SOFT_MEMORY,
             buffer_limit: SOFT_MEMORY,
         };
         let open: Opener = Box::new(move || Ok(Arc::new(SoftDevice::new(&options)?)));
-        MetalBackend { info, open, ready: OnceLock::new() }
+        MetalBackend { info, open, opened: OnceLock::new() }
     }
 
     /// The system's GPU on Apple's systems, where there is one.
@@ -75,31 +71,34 @@ impl MetalBackend {
             name: "metal".into(),
             description: facts.name.clone(),
             kind,
-            facts: vec![
-                ("driver".into(), "apple".into()),
-                ("family".into(), facts.family.clone()),
-                ("lanes".into(), facts.simd_width.to_string()),
-            ],
+            facts: self::facts("apple", facts.family.clone(), facts.simd_width),
             memory_limit: facts.working_set,
             buffer_limit: facts.max_buffer,
         };
         let open: Opener = Box::new(move || Ok(device.clone()));
-        Some(MetalBackend { info, open, ready: OnceLock::new() })
+        Some(MetalBackend { info, open, opened: OnceLock::new() })
     }
 
     /// The devices of this machine: on Apple's systems the GPU as `metal` and the software device as `softmetal`, elsewhere the software
     /// device as `metal`.
     pub fn all() -> Vec<MetalBackend> {
+        #[allow(unused_mut, reason = "a build may have neither")]
+        let mut list = Vec::new();
         #[cfg(target_vendor = "apple")]
-        if let Some(apple) = MetalBackend::apple() {
+        list.extend(MetalBackend::apple());
+        #[cfg(feature = "softmetal")]
+        {
             let mut soft = MetalBackend::soft(SoftOptions::default());
-            soft.info.name = "softmetal".into();
-            return vec![apple, soft];
+            if !list.is_empty() {
+                soft.info.name = "softmetal".into();
+            }
+            list.push(soft);
         }
-        vec![MetalBackend::soft(SoftOptions::default())]
+        list
     }
 
     /// The software device, allowed this many bytes.
+    #[cfg(feature = "softmetal")]
     pub fn soft_with_limit(options: SoftOptions, limit: usize) -> MetalBackend {
         let mut backend = MetalBackend::soft(options);
         (backend.info.memory_limit, backend.info.buffer_limit) = (limit, limit);
@@ -107,23 +106,20 @@ impl MetalBackend {
     }
 
     /// The opened device.
-    pub(crate) fn ready(&self) -> Result<&Arc<Ready>> {
+    pub(crate) fn device(&self) -> Result<&Arc<OpenDevice>> {
         let open = || {
-            let device = (self.open)()?;
-            let limit = self.info.memory_limit;
-            let limits = PoolLimits { live: limit, cached: limit / 4, blocks: 512 };
-            Ok(Arc::new(Ready {
+            let driver = (self.open)()?;
+            let pools = Pools::new(&driver, &self.info.name, self.info.memory_limit, CACHED_BLOCKS);
+            Ok(Arc::new(OpenDevice {
                 name: self.info.name.clone(),
-                device,
+                driver,
                 pipelines: Pipelines::default(),
-                pool: Arc::new(Pool::new(limits)),
-                private: Arc::new(Pool::new(limits)),
-                limit,
+                pools,
                 last: Mutex::default(),
                 submitted: AtomicU64::new(0),
             }))
         };
-        self.ready
+        self.opened
             .get_or_init(open)
             .as_ref()
             .map_err(|e| Error::Device { device: self.info.name.clone(), detail: e.to_string() })
@@ -131,24 +127,35 @@ impl MetalBackend {
 
     /// What the last run that was waited for told: its time, and counters where the device counts.
     pub fn last_run(&self) -> Finished {
-        self.ready().map(|ready| ready.last.lock().clone()).unwrap_or_default()
+        self.device().map(|device| device.last.lock().clone()).unwrap_or_default()
     }
 
     /// How many command buffers plans have been run in so far.
     pub fn command_buffers(&self) -> u64 {
-        self.ready().map_or(0, |ready| ready.submitted.load(Ordering::Relaxed))
+        self.device().map_or(0, |device| device.submitted.load(Ordering::Relaxed))
     }
 
     /// How many pipelines were made.
     pub fn pipeline_count(&self) -> usize {
-        self.ready().map_or(0, |ready| ready.pipelines.count())
+        self.device().map_or(0, |device| device.pipelines.count())
     }
 }
 
+/// What is worth showing of a device.
+fn facts(driver: &str, family: String, lanes: u32) -> Vec<(String, String)> {
+    let facts = [("driver", driver.to_string()), ("family", family), ("lanes", lanes.to_string())];
+    facts.map(|(name, value)| (name.to_string(), value)).to_vec()
+}
+
+/// Why there is no Metal device at all.
+pub const NO_DEVICE: &str =
+    "this machine has no Apple GPU, and SoftMetal is not part of this build (feature `softmetal`)";
+
 /// What the software device may use: the limit of one of its buffers.
+#[cfg(feature = "softmetal")]
 const SOFT_MEMORY: usize = 64 << 30;
 
-impl Ready {
+impl OpenDevice {
     /// An error of this device.
     pub fn error(&self, detail: String) -> Error {
         Error::Device { device: self.name.clone(), detail }
@@ -157,52 +164,21 @@ impl Ready {
     /// Hands a command buffer to the device.
     pub fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>> {
         self.submitted.fetch_add(1, Ordering::Relaxed);
-        self.device.submit(batch).map_err(|e| self.error(e.to_string()))
+        self.driver.submit(batch).map_err(|e| self.error(e.to_string()))
     }
 
     pub fn note(&self, finished: Finished) {
         *self.last.lock() = finished;
     }
 
-    /// Whether a buffer belongs to this device.
-    pub fn owns(&self, memory: &MetalMemory) -> bool {
-        Arc::ptr_eq(memory.pool(), &self.pool) || Arc::ptr_eq(memory.pool(), &self.private)
-    }
-
     /// Memory that the host sees, with unspecified content.
     pub fn reserve(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
-        self.take(bytes, op, Storage::Shared)
+        self.pools.take(bytes, Storage::Shared, op)
     }
 
     /// Memory for the device alone, with unspecified content.
     pub fn reserve_private(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
-        self.take(bytes, op, Storage::Private)
-    }
-
-    fn take(&self, bytes: usize, op: &str, storage: Storage) -> Result<MetalMemory> {
-        let (pool, other) = match storage {
-            Storage::Shared => (&self.pool, &self.private),
-            Storage::Private => (&self.private, &self.pool),
-        };
-        let make = |size: usize| self.device.buffer(size, storage).ok();
-        let out_of_memory = || Error::OutOfMemory {
-            device: self.name.clone(),
-            op: op.into(),
-            requested: bytes as u128,
-            live: self.stats().live,
-            limit: self.limit,
-        };
-        // Both pools together stay within the limit.
-        if other.stats().live.saturating_add(pool.stats().live).saturating_add(bytes) > self.limit {
-            return Err(out_of_memory());
-        }
-        let (memory, size) = pool.take(bytes, make).ok_or_else(out_of_memory)?;
-        Ok(MetalMemory::pooled(memory, bytes, size, pool))
-    }
-
-    /// The figures of both pools.
-    pub fn stats(&self) -> MemoryStats {
-        total(&[self.pool.stats(), self.private.stats()])
+        self.pools.take(bytes, Storage::Private, op)
     }
 
     /// A buffer with a copy of these bytes.
@@ -220,9 +196,9 @@ impl Ready {
         Ok(())
     }
 
-    fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b MetalMemory> {
+    pub fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b MetalMemory> {
         memory(buffer)
-            .filter(|m| self.owns(m))
+            .filter(|m| self.pools.own(m))
             .ok_or_else(|| self.error("a buffer of another device was bound".into()))
     }
 
@@ -239,20 +215,20 @@ impl Ready {
         let address = bytes.as_ptr() as usize;
         if bytes.len() < PAGE
             || !address.is_multiple_of(WRAP_ALIGNMENT)
-            || bytes.len() > self.device.facts().max_buffer
+            || bytes.len() > self.driver.facts().max_buffer
         {
             return Err(host);
         }
-        let offset = if self.device.facts().software { 0 } else { address % PAGE };
+        let offset = if self.driver.facts().software { 0 } else { address % PAGE };
         let length = bytes.len();
         let start = bytes.as_ptr().wrapping_sub(offset);
         let whole =
-            if self.device.facts().software { length } else { (offset + length).next_multiple_of(PAGE) };
+            if self.driver.facts().software { length } else { (offset + length).next_multiple_of(PAGE) };
         let owner = host.owner.clone();
         // SAFETY: `owner` keeps the bytes alive and never changes them; the rest of the pages that they lie in is mapped with
         // them, and kernels touch only the bytes themselves, which the planner never writes.
-        match unsafe { self.device.wrap(start, whole, Box::new(Keeper(owner))) } {
-            Ok(memory) => Ok(MetalMemory::wrapped(memory, offset, length, &self.pool)),
+        match unsafe { self.driver.wrap(start, whole, Box::new(Keeper(owner))) } {
+            Ok(memory) => Ok(self.pools.adopt(memory, offset, length)),
             Err(_) => Err(host),
         }
     }
@@ -261,14 +237,14 @@ impl Ready {
 /// Keeps host memory alive.
 struct Keeper(#[allow(dead_code, reason = "held for its drop")] Arc<dyn AsRef<[u8]> + Send + Sync>);
 
-fn fuses_input(kernel: &'static str, slot: usize) -> bool {
-    match kernel {
-        "matmul" | "quant_matmul" | "attention" | "wkv7" => false,
-        "rms_norm" | "layer_norm" => slot == 0,
-        "rope" => slot < 2,
-        "custom" => false,
-        _ => true,
-    }
+/// Why f64 is refused.
+pub(crate) const NO_F64: &str = "Metal has no 64-bit floats; cast to f32, or use the cpu";
+
+/// Products take their operands from memory; norms fuse into x alone, rope not into its frequencies.
+fn fuses_input(family: Family, slot: usize) -> bool {
+    let products = matches!(family, Family::Matmul | Family::QuantMatmul);
+    let norms = matches!(family, Family::RmsNorm | Family::LayerNorm);
+    !products && (!norms || slot == 0) && (family != Family::Rope || slot < 2)
 }
 
 impl Backend for MetalBackend {
@@ -282,7 +258,7 @@ impl Backend for MetalBackend {
     }
 
     fn refuses(&self, dtype: DType) -> Option<&'static str> {
-        (dtype == DType::F64).then_some("Metal has no 64-bit floats; cast to f32, or use the cpu")
+        (dtype == DType::F64).then_some(NO_F64)
     }
 
     fn runs_custom(&self, kernel: &CustomKernel) -> bool {
@@ -290,32 +266,32 @@ impl Backend for MetalBackend {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Buffer> {
-        Ok(Buffer::new(self.ready()?.reserve(bytes, "")?))
+        Ok(Buffer::new(self.device()?.reserve(bytes, "")?))
     }
 
     fn import(&self, memory: HostMemory) -> Result<Buffer> {
-        let ready = self.ready()?;
-        match ready.wrap(memory) {
+        let device = self.device()?;
+        match device.wrap(memory) {
             Ok(wrapped) => Ok(Buffer::new(wrapped)),
-            Err(memory) => ready.with_bytes(memory.bytes()),
+            Err(memory) => device.with_bytes(memory.bytes()),
         }
     }
 
     fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()> {
-        let ready = self.ready()?;
-        ready.check_range(buffer, offset, bytes.len())?;
-        let memory = ready.own(buffer)?;
-        if !memory.is_writable() {
-            return Err(ready.error("imported memory belongs to someone else and is not written".into()));
+        let device = self.device()?;
+        device.check_range(buffer, offset, bytes.len())?;
+        let memory = device.own(buffer)?;
+        if !buffer.is_writable() {
+            return Err(device.error("imported memory belongs to someone else and is not written".into()));
         }
-        ready.write(memory, offset, bytes)
+        device.write(memory, offset, bytes)
     }
 
     fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()> {
-        let ready = self.ready()?;
-        ready.check_range(buffer, offset, bytes.len())?;
-        let start = ready.own(buffer)?.start();
-        let start = start.ok_or_else(|| ready.error("the host cannot see a private buffer".into()))?;
+        let device = self.device()?;
+        device.check_range(buffer, offset, bytes.len())?;
+        let start = device.own(buffer)?.start();
+        let start = start.ok_or_else(|| device.error("the host cannot see a private buffer".into()))?;
         // SAFETY: the range was checked; results are handed out after their run has ended.
         unsafe { std::ptr::copy_nonoverlapping(start.add(offset), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
@@ -323,40 +299,39 @@ impl Backend for MetalBackend {
 
     fn prepare(&self, plans: &[Arc<Plan>]) {
         // A device that cannot be opened says so when a plan is compiled.
-        let Ok(ready) = self.ready() else { return };
-        let recipes: Vec<_> = plans.iter().flat_map(|plan| recipes(plan, ready.device.facts())).collect();
-        ready.pipelines.prepare(&*ready.device, &recipes);
+        let Ok(device) = self.device() else { return };
+        let recipes: Vec<_> = plans.iter().flat_map(|plan| recipes_of(plan, device.driver.facts())).collect();
+        device.pipelines.prepare(&*device.driver, &recipes);
     }
 
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
-        Ok(Arc::new(MetalExecutable::new(self.ready()?, plan)?))
+        Ok(Arc::new(MetalExecutable::new(self.device()?, plan)?))
     }
 
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
-        let ready = self.ready()?;
+        let device = self.device()?;
         let executable = (&**executable as &dyn Any).downcast_ref::<MetalExecutable>();
         let executable =
-            executable.ok_or_else(|| ready.error("an executable of another device was submitted".into()))?;
-        executable.submit(ready, run)
+            executable.ok_or_else(|| device.error("an executable of another device was submitted".into()))?;
+        executable.submit(device, run)
     }
 
     fn memory(&self) -> MemoryStats {
         // A device that nobody used yet is not opened for the answer.
-        match self.ready.get() {
-            Some(Ok(ready)) => ready.stats(),
+        match self.opened.get() {
+            Some(Ok(device)) => device.pools.stats(),
             _ => MemoryStats::default(),
         }
     }
 
     fn last_run_seconds(&self) -> Option<f64> {
-        let finished = self.ready().ok()?.last.lock();
+        let finished = self.device().ok()?.last.lock();
         (finished.command_buffers > 0).then_some(finished.seconds)
     }
 
     fn trim(&self) {
-        if let Some(Ok(ready)) = self.ready.get() {
-            ready.pool.trim();
-            ready.private.trim();
+        if let Some(Ok(device)) = self.opened.get() {
+            device.pools.trim();
         }
     }
 }
@@ -364,5 +339,6 @@ impl Backend for MetalBackend {
 const _: fn() = || {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<MetalBackend>();
+    #[cfg(feature = "softmetal")]
     is_shared::<SoftDevice>();
 };

@@ -4,8 +4,8 @@
 //! depends on an earlier one. What a plan needs beyond its own memory (fault word, memory between passes) is allocated with its
 //! scratch.
 
-use crate::backend::Ready;
-use crate::codegen::{Args, Binding, StepCode, step_code};
+use crate::backend::{NO_F64, OpenDevice};
+use crate::codegen::{StepCode, step_code, user_code};
 use crate::driver::{Argument, Batch, Command, Dispatch, DriverError, Facts, Finished, Pipeline, Running};
 use crate::exec::{self, Launch};
 use crate::memory::{MetalMemory, memory};
@@ -14,213 +14,114 @@ use crate::source::source;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_backend::{Buffer, Executable, Fence, Run};
+use wootz_gpu::{Buffers, Placed, Program, refuse_f64};
 use wootz_ir::custom::Language;
-use wootz_ir::{Error, Fault, Number, Result};
-use wootz_plan::{Kernel, Place, Plan, Step};
+use wootz_ir::{Number, Result};
+use wootz_plan::fault::NO_FAULT;
+use wootz_plan::{Plan, Step};
 
 /// A plan compiled for a Metal device.
 pub(crate) struct MetalExecutable {
-    plan: Arc<Plan>,
-    launches: Vec<Compiled>,
-    /// Bytes of scratch: the plan's own, then what passes of a step hand on.
-    scratch: usize,
-    faults: bool,
-    /// Which leaves a step writes.
-    written: Vec<usize>,
+    program: Program<Coded>,
+    /// By launch.
+    pipelines: Vec<Pipeline>,
     /// Where a new command buffer starts: launches whose forerunners fill the time budget.
     cuts: Vec<usize>,
     /// For each launch its kernel's name and its step, to tell what failed.
     kernels: Arc<Vec<(String, usize)>>,
 }
 
-/// Estimated seconds after which a run goes on in another command buffer: systems stop those that take many seconds.
-const BUDGET: f64 = 0.5;
-/// A slow GPU, for the estimate: bytes and multiply-adds per second.
-const SLOW_BYTES: f64 = 30e9;
-const SLOW_PRODUCTS: f64 = 250e9;
-
-/// A launch with its pipeline.
-struct Compiled {
-    step: usize,
+/// A launch with the code around its kernel.
+struct Coded {
     launch: Launch,
-    pipeline: Pipeline,
-    bindings: Vec<Binding>,
-    args: Args,
-    /// Whether a barrier stands in front.
-    barrier: bool,
-    /// Where the step's own scratch starts.
-    scratch_at: usize,
+    code: StepCode,
 }
 
+/// Estimated seconds after which a run goes on in another command buffer: systems stop those that take many seconds.
+const BUDGET: f64 = 0.5;
+/// A slow GPU, for the estimate: bytes and floating-point operations per second.
+const SLOW_BYTES: f64 = 30e9;
+const SLOW_FLOPS: f64 = 500e9;
 /// Inline constants that Metal takes at most.
 const MAX_INLINE: usize = 4096;
 /// Buffer indices that Metal has.
 const MAX_BINDINGS: usize = 31;
-/// Scratch of steps starts at multiples of this.
-const ALIGNMENT: usize = 256;
 
 impl MetalExecutable {
-    pub fn new(ready: &Ready, plan: Arc<Plan>) -> Result<MetalExecutable> {
-        let mut launches = Vec::new();
-        let mut recipes = Vec::new();
-        let own = plan.scratch.next_multiple_of(ALIGNMENT);
-        let (mut scratch, mut cursor) = (own, own);
-        for (index, step) in plan.steps.iter().enumerate() {
-            let of_step = exec::launches(&plan, step, ready.device.facts())?;
-            if step.barrier {
-                // Everything before has ended: its scratch is free again.
-                cursor = own;
-            }
-            for (pass, launch) in of_step.list.into_iter().enumerate() {
-                let code = code_of(&plan, index, &launch);
-                if code.bindings.len() > MAX_BINDINGS {
-                    let reason =
-                        format!("it needs {} buffers; Metal binds {MAX_BINDINGS}", code.bindings.len());
-                    return exec::refuse(step, ready.device.facts(), &reason);
-                }
-                recipes.push(recipe(step, &launch, &code));
-                let barrier = if pass == 0 { step.barrier } else { launch.barrier };
-                launches.push((index, launch, code.bindings, code.args, barrier, cursor));
-            }
-            cursor += of_step.scratch.next_multiple_of(ALIGNMENT);
-            scratch = scratch.max(cursor);
-        }
+    pub fn new(device: &OpenDevice, plan: Arc<Plan>) -> Result<MetalExecutable> {
+        refuse_f64(&plan, &device.name, NO_F64)?;
+        let program = coded(plan, device.driver.facts())?;
+        let recipes = recipes(&program);
         let pipelines =
-            ready.pipelines.get_all(&*ready.device, &recipes).map_err(|e| ready.error(e.to_string()))?;
-        let launches: Vec<Compiled> = launches
-            .into_iter()
-            .zip(pipelines)
-            .map(|((step, launch, bindings, args, barrier, scratch_at), pipeline)| Compiled {
-                step,
-                launch,
-                pipeline,
-                bindings,
-                args,
-                barrier,
-                scratch_at,
-            })
-            .collect();
-        let faults = plan.steps.iter().any(|step| step.can_fault());
-        let written = plan.steps.iter().flat_map(|s| s.writes()).filter_map(|id| {
-            match plan.buffers[id as usize].place {
-                Place::Leaf(i) => Some(i),
-                Place::Result(_) | Place::Scratch(_) => None,
-            }
-        });
-        let written = written.collect();
-        let cuts = cuts(&plan, &launches);
-        let kernels = recipes.into_iter().zip(&launches).map(|(recipe, l)| (recipe.kernel, l.step)).collect();
-        Ok(MetalExecutable { launches, scratch, faults, written, cuts, kernels: Arc::new(kernels), plan })
+            device.pipelines.get_all(&*device.driver, &recipes).map_err(|e| device.error(e.to_string()))?;
+        let kernels = recipes.into_iter().zip(&program.launches).map(|(r, l)| (r.kernel, l.step)).collect();
+        Ok(MetalExecutable { cuts: cuts(&program), program, pipelines, kernels: Arc::new(kernels) })
     }
 
     /// Starts a run.
-    pub fn submit(&self, ready: &Arc<Ready>, run: Run<'_>) -> Result<Fence> {
-        let plan = &*self.plan;
-        self.check(ready, &run)?;
-        let mut results = Vec::with_capacity(plan.results.len());
-        for &bytes in &plan.results {
-            results.push(Buffer::new(ready.reserve(bytes, "a result")?));
+    pub fn submit(&self, device: &Arc<OpenDevice>, run: Run<'_>) -> Result<Fence> {
+        self.program.check(&run, &device.name, |leaf| Ok(device.own(leaf)?.is_writable()))?;
+        let shared = |bytes: usize, what: &str| Ok(Buffer::new(device.reserve(bytes, what)?));
+        let private = |bytes: usize, what: &str| Ok(Buffer::new(device.reserve_private(bytes, what)?));
+        let buffers = self.program.allocate(run.leaves, shared, private)?;
+        if self.program.launches.is_empty() {
+            return Ok(Fence::done(buffers.results));
         }
-        if self.launches.is_empty() {
-            return Ok(Fence::done(results));
-        }
-        let scratch = match self.scratch {
-            0 => None,
-            bytes => Some(Buffer::new(ready.reserve_private(bytes, "scratch")?)),
-        };
-        let fault = if self.faults { Some(Buffer::new(ready.reserve(4, "the fault word")?)) } else { None };
-        if let Some(word) = fault.as_ref().and_then(memory).and_then(MetalMemory::start) {
+        if let Some(word) = fault_word(buffers.faults.as_ref()) {
             // SAFETY: the word was just taken from the pool, is four bytes long, and no run uses it yet.
-            unsafe { word.cast::<u32>().write(u32::MAX) };
+            unsafe { word.write(NO_FAULT) };
         }
-        let places = Places {
-            plan,
-            leaves: run.leaves,
-            results: &results,
-            scratch: scratch.as_ref(),
-            fault: fault.as_ref(),
-        };
-        let running = self.encode(ready, &places, run.params)?;
-        let (step_facts, kernels) = (self.plan.clone(), self.kernels.clone());
-        let ready = ready.clone();
+        let running = self.encode(device, &buffers, run.params)?;
+        let (plan, kernels) = (self.program.plan.clone(), self.kernels.clone());
+        let (device, Buffers { results, faults, .. }) = (device.clone(), buffers);
         Ok(Fence::pending(results, move || {
-            let outcome = wait_for_all(&ready, running).map_err(|e| {
-                ready.error(format!("{e}{}", failed_step(&step_facts, &kernels, &e.to_string())))
-            });
+            let outcome = wait_for_all(&device, running)
+                .map_err(|e| device.error(format!("{e}{}", failed_step(&plan, &kernels, &e.to_string()))));
             // A fault in the data is the better explanation where both are there: a kernel that finds one may leave its result unwritten,
             // which a checking device reports.
-            match fault.as_ref().and_then(memory).and_then(MetalMemory::start) {
+            let word = fault_word(faults.as_ref()).map_or(NO_FAULT, |word| {
                 // SAFETY: the run has ended; the word is four bytes of memory that the host sees.
-                Some(word) => match unsafe { word.cast::<u32>().read() } {
-                    u32::MAX => outcome,
-                    code => Err(describe(&step_facts, code, &ready.name)),
-                },
-                None => outcome,
-            }
+                unsafe { word.read() }
+            });
+            plan.fault(word, &device.name).and(outcome)
         }))
     }
 
-    fn check(&self, ready: &Ready, run: &Run<'_>) -> Result<()> {
-        let plan = &*self.plan;
-        if run.leaves.len() != plan.leaves || run.params.len() != plan.params.len() {
-            return Err(ready.error(format!(
-                "a plan with {} leaves and {} parameters was given {} and {}",
-                plan.leaves,
-                plan.params.len(),
-                run.leaves.len(),
-                run.params.len()
-            )));
-        }
-        for buffer in &plan.buffers {
-            let Place::Leaf(i) = buffer.place else { continue };
-            let Some(own) = memory(&run.leaves[i]).filter(|m| ready.owns(m)) else {
-                return Err(ready.error(format!("leaf {i} is a buffer of another device")));
-            };
-            if run.leaves[i].len() < buffer.bytes {
-                let (has, needs) = (run.leaves[i].len(), buffer.bytes);
-                return Err(ready.error(format!("leaf {i} has {has} bytes where the plan needs {needs}")));
-            }
-            if self.written.contains(&i) && !own.is_writable() {
-                return Err(ready.error(format!("leaf {i} is imported memory, which is not written")));
-            }
-        }
-        Ok(())
-    }
-
-    fn encode(&self, ready: &Ready, places: &Places<'_>, params: &[Number]) -> Result<Vec<Box<dyn Running>>> {
-        let blobs: Vec<SmallVec<[u8; 512]>> =
-            self.launches.iter().map(|l| l.args.bytes(&l.launch.dims, params)).collect();
+    fn encode(
+        &self,
+        device: &OpenDevice,
+        buffers: &Buffers<'_>,
+        params: &[Number],
+    ) -> Result<Vec<Box<dyn Running>>> {
+        let launches = &self.program.launches;
+        let bytes = |launch: &Coded| launch.code.args.bytes(&launch.launch.dims, params);
+        let blobs: Vec<SmallVec<[u8; 512]>> = launches.iter().map(|l| bytes(&l.launch)).collect();
         // Arguments too long to be passed inline get a buffer of their own.
         let mut long: Vec<Option<Buffer>> = Vec::with_capacity(blobs.len());
         for blob in &blobs {
-            long.push(if blob.len() > MAX_INLINE { Some(ready.with_bytes(blob)?) } else { None });
+            long.push(if blob.len() > MAX_INLINE { Some(device.with_bytes(blob)?) } else { None });
         }
-        let arguments: Vec<Vec<Argument<'_>>> = self
-            .launches
+        let arguments: Vec<Vec<Argument<'_>>> = launches
             .iter()
             .zip(blobs.iter().zip(&long))
-            .map(|(launch, (blob, long))| {
-                let bound = launch.bindings.iter().map(|binding| match binding {
-                    Binding::Plan(id) => places.of(*id),
-                    Binding::Args => match long {
-                        Some(buffer) => place(buffer, 0),
-                        None => Argument::Bytes(blob),
-                    },
-                    Binding::Fault => place(places.fault.expect("plans that fault have a word"), 0),
-                    Binding::Scratch => {
-                        place(places.scratch.expect("the step asked for scratch"), launch.scratch_at)
-                    }
+            .map(|(placed, (blob, long))| {
+                let bound = placed.launch.code.bindings.iter().map(|binding| match (binding, long) {
+                    (Some(bound), _) => argument(self.program.place(placed, *bound, buffers)),
+                    (None, Some(buffer)) => argument((buffer, 0)),
+                    (None, None) => Argument::Bytes(blob),
                 });
                 bound.collect()
             })
             .collect();
-        let keep: Arc<Vec<Buffer>> = Arc::new(places.all().chain(long.iter().flatten()).cloned().collect());
+        let all =
+            buffers.leaves.iter().chain(&buffers.results).chain(&buffers.scratch).chain(&buffers.faults);
+        let keep: Arc<Vec<Buffer>> = Arc::new(all.chain(long.iter().flatten()).cloned().collect());
         let mut running = Vec::with_capacity(self.cuts.len() + 1);
         let mut start = 0;
-        for end in self.cuts.iter().copied().chain([self.launches.len()]) {
+        for end in self.cuts.iter().copied().chain([launches.len()]) {
             let commands = self.commands(start..end, &arguments);
             let batch = Batch { label: "wootz plan", commands: &commands, keep: Box::new(keep.clone()) };
-            running.push(ready.submit(batch)?);
+            running.push(device.submit(batch)?);
             start = end;
         }
         Ok(running)
@@ -232,25 +133,37 @@ impl MetalExecutable {
         arguments: &'a [Vec<Argument<'a>>],
     ) -> Vec<Command<'a>> {
         let mut commands = Vec::with_capacity(range.len() * 2);
-        for (compiled, arguments) in self.launches[range.clone()].iter().zip(&arguments[range]) {
-            if compiled.barrier {
+        for i in range {
+            let placed = &self.program.launches[i];
+            let launch = &placed.launch.launch;
+            if placed.barrier {
                 commands.push(Command::Barrier);
             }
             commands.push(Command::Dispatch(Dispatch {
-                pipeline: &compiled.pipeline,
-                label: &self.plan.steps[compiled.step].label,
-                arguments,
-                threadgroup_memory: compiled.launch.threadgroup_memory,
-                grid: compiled.launch.grid(),
-                threads: compiled.launch.threads,
+                pipeline: &self.pipelines[i],
+                label: &self.program.plan.steps[placed.step].label,
+                arguments: &arguments[i],
+                threadgroup_memory: 0,
+                grid: launch.grid(),
+                threads: launch.threads,
             }));
         }
         commands
     }
 }
 
+fn argument((buffer, offset): (&Buffer, usize)) -> Argument<'_> {
+    let (memory, start) = memory(buffer).expect("buffers were checked").place();
+    Argument::Buffer(memory, start + offset)
+}
+
+/// The word that faults are noted in.
+fn fault_word(buffer: Option<&Buffer>) -> Option<*mut u32> {
+    Some(buffer.and_then(memory).and_then(MetalMemory::start)?.cast())
+}
+
 /// Waits for every command buffer of a run, also where an earlier one failed, and notes what they tell.
-fn wait_for_all(ready: &Ready, running: Vec<Box<dyn Running>>) -> std::result::Result<(), DriverError> {
+fn wait_for_all(device: &OpenDevice, running: Vec<Box<dyn Running>>) -> std::result::Result<(), DriverError> {
     let mut all = Finished::default();
     let mut outcome = Ok(());
     for part in running {
@@ -263,7 +176,7 @@ fn wait_for_all(ready: &Ready, running: Vec<Box<dyn Running>>) -> std::result::R
             Err(e) => outcome = outcome.and(Err(e)),
         }
     }
-    ready.note(all);
+    device.note(all);
     outcome
 }
 
@@ -277,14 +190,14 @@ fn failed_step(plan: &Plan, kernels: &[(String, usize)], message: &str) -> Strin
 }
 
 /// Launches at which a new command buffer starts, by the estimated time of those before.
-fn cuts(plan: &Plan, launches: &[Compiled]) -> Vec<usize> {
+fn cuts(program: &Program<Coded>) -> Vec<usize> {
     let mut cuts = Vec::new();
     let mut seconds = 0.0;
-    for (i, compiled) in launches.iter().enumerate() {
-        let step = &plan.steps[compiled.step];
-        let own = plan.step_bytes(step) as f64 / SLOW_BYTES + products(step) / SLOW_PRODUCTS;
+    for (i, placed) in program.launches.iter().enumerate() {
+        let step = &program.plan.steps[placed.step];
+        let own = program.plan.step_bytes(step) as f64 / SLOW_BYTES + step.flops() / SLOW_FLOPS;
         // A command buffer holds one launch at least, and starts at a step's first.
-        if seconds > 0.0 && seconds + own > BUDGET && compiled.step != launches[i - 1].step {
+        if seconds > 0.0 && seconds + own > BUDGET && placed.step != program.launches[i - 1].step {
             cuts.push(i);
             seconds = 0.0;
         }
@@ -293,43 +206,43 @@ fn cuts(plan: &Plan, launches: &[Compiled]) -> Vec<usize> {
     cuts
 }
 
-/// Multiply-adds of a step; other kernels are bound by memory.
-fn products(step: &Step) -> f64 {
-    match &step.kernel {
-        Kernel::Matmul { batch, m, n, k } => (batch * m * n) as f64 * *k as f64,
-        Kernel::QuantMatmul { .. } => {
-            step.input_shapes[0].count() as f64 * step.input_shapes[1].first().copied().unwrap_or(0) as f64
-        }
-        Kernel::Attention(_) => 2.0 * step.shape.count() as f64 * step.input_shapes[1][2] as f64,
-        _ => 0.0,
-    }
-}
-
 impl Executable for MetalExecutable {
     fn plan(&self) -> &Plan {
-        &self.plan
+        &self.program.plan
     }
 }
 
-/// The code around a launch's kernel; a user's kernel has none, and binds operands and result.
-fn code_of(plan: &Plan, index: usize, launch: &Launch) -> StepCode {
-    if launch.custom.is_none() {
-        return step_code(plan, index, &launch.parts);
-    }
-    let step = &plan.steps[index];
-    let bindings = step.reads().chain(step.writes()).map(Binding::Plan).collect();
-    StepCode { text: String::new(), bindings, args: Args::default() }
+/// The launches of a plan, each with the code around its kernel.
+fn coded(plan: Arc<Plan>, facts: &Facts) -> Result<Program<Coded>> {
+    let steps = plan.clone();
+    Program::new(plan, |index, step| {
+        let launches = exec::launches(step, facts)?;
+        let list = launches.list.into_iter().map(|launch| {
+            let code = match launch.custom {
+                Some(_) => user_code(step),
+                None => step_code(&steps, index, &launch.parts),
+            };
+            let needed = code.bindings.len();
+            if needed > MAX_BINDINGS {
+                let reason = format!("it needs {needed} buffers; Metal binds {MAX_BINDINGS}");
+                return exec::refuse(step, facts, &reason);
+            }
+            Ok(Coded { launch, code })
+        });
+        Ok(wootz_gpu::Launches { list: list.collect::<Result<_>>()?, scratch: launches.scratch })
+    })
 }
 
-/// What the pipelines of a plan are made from; of steps that cannot run, nothing.
-pub(crate) fn recipes(plan: &Plan, facts: &Facts) -> Vec<Recipe> {
-    let steps = plan.steps.iter().enumerate();
-    let launches =
-        steps.filter_map(|(i, step)| Some((i, step, exec::launches(plan, step, facts).ok()?.list)));
-    let of_step = |(i, step, list): (usize, &Step, Vec<Launch>)| -> Vec<Recipe> {
-        list.iter().map(|launch| recipe(step, launch, &code_of(plan, i, launch))).collect()
+/// What the pipelines of a plan are made from; nothing for one that cannot run.
+pub(crate) fn recipes_of(plan: &Arc<Plan>, facts: &Facts) -> Vec<Recipe> {
+    coded(plan.clone(), facts).map_or_else(|_| Vec::new(), |program| recipes(&program))
+}
+
+fn recipes(program: &Program<Coded>) -> Vec<Recipe> {
+    let recipe = |placed: &Placed<Coded>| {
+        recipe(&program.plan.steps[placed.step], &placed.launch.launch, &placed.launch.code)
     };
-    launches.flat_map(of_step).collect()
+    program.launches.iter().map(recipe).collect()
 }
 
 /// What a launch's pipeline is made from.
@@ -344,60 +257,14 @@ fn recipe(step: &Step, launch: &Launch, code: &StepCode) -> Recipe {
 }
 
 /// The generated code around each launch of a plan, for people: a title, and the text between prelude and family.
-pub fn generated_code(plan: &Plan, facts: &Facts) -> Result<Vec<(String, String)>> {
-    let mut list = Vec::new();
-    for (index, step) in plan.steps.iter().enumerate() {
-        for launch in exec::launches(plan, step, facts)?.list {
-            let defines: Vec<String> = launch.defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
-            let title = format!("{} {} {}", launch.kernel, step.label, defines.join(" "));
-            list.push((title.trim_end().to_string(), code_of(plan, index, &launch).text));
-        }
-    }
-    Ok(list)
-}
-
-/// Where the buffers of a run are.
-struct Places<'a> {
-    plan: &'a Plan,
-    leaves: &'a [Buffer],
-    results: &'a [Buffer],
-    scratch: Option<&'a Buffer>,
-    fault: Option<&'a Buffer>,
-}
-
-impl<'a> Places<'a> {
-    fn of(&self, id: u32) -> Argument<'a> {
-        match self.plan.buffers[id as usize].place {
-            Place::Leaf(i) => place(&self.leaves[i], 0),
-            Place::Result(i) => place(&self.results[i], 0),
-            Place::Scratch(offset) => place(self.scratch.expect("the plan has scratch"), offset),
-        }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &'a Buffer> {
-        self.leaves.iter().chain(self.results).chain(self.scratch).chain(self.fault)
-    }
-}
-
-fn place(buffer: &Buffer, offset: usize) -> Argument<'_> {
-    let (memory, start) = memory(buffer).expect("buffers were checked").place();
-    Argument::Buffer(memory, start + offset)
-}
-
-/// A fault as its word tells it: which step, and what.
-fn describe(plan: &Plan, code: u32, device: &str) -> Error {
-    let step = &plan.steps[(code >> 4) as usize % plan.steps.len()];
-    match Fault::from_code(code & 15) {
-        Some(fault) => Error::Fault {
-            op: step.label.clone(),
-            fault,
-            shape: step.shape.clone(),
-            dtype: step.dtype,
-            device: device.into(),
-        },
-        None => Error::Device {
-            device: device.into(),
-            detail: format!("{}: the fault word holds {code:#x}, which no kernel writes", step.label),
-        },
-    }
+pub fn generated_code(plan: Arc<Plan>, facts: &Facts) -> Result<Vec<(String, String)>> {
+    let program = coded(plan, facts)?;
+    let titled = |placed: Placed<Coded>| {
+        let Coded { launch, code } = placed.launch;
+        let defines: Vec<String> = launch.defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let label = &program.plan.steps[placed.step].label;
+        let title = format!("{} {label} {}", launch.kernel, defines.join(" "));
+        (title.trim_end().to_string(), code.text)
+    };
+    Ok(program.launches.into_iter().map(titled).collect())
 }

@@ -8,6 +8,10 @@
 //! **Promised**: results as the reference evaluator defines them, within the tolerances of the conformance kit; every evaluation is one
 //! submission (or a few, where it is long); errors name the op, the kernel and the shapes, and the device lives on after them.
 //! **Not promised**: f64, which Metal lacks and which is refused; the order in which floats are added.
+#![cfg_attr(
+    not(any(target_vendor = "apple", feature = "softmetal")),
+    allow(dead_code, unused_imports, unused_mut, reason = "such a build has no Metal device at all")
+)]
 
 mod backend;
 mod codegen;
@@ -19,10 +23,12 @@ mod memory;
 mod pipelines;
 mod source;
 
-pub use backend::MetalBackend;
+pub use backend::{MetalBackend, NO_DEVICE};
 pub use compute::{Argument, Batch, Buffer, Contents, Device, Kernel, Pending, Timing};
+#[cfg(feature = "softmetal")]
 pub use driver::soft::SoftOptions;
 pub use driver::{Constant, ConstantKey, Facts, Grid, Storage};
 pub use executable::generated_code;
+#[cfg(feature = "softmetal")]
 pub use softmetal::Family;
 pub use wootz_backend::MemoryStats;

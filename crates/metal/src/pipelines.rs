@@ -1,10 +1,9 @@
 //! Pipelines by their source: made once per device, several at a time.
 
 use crate::driver::{Constant, ConstantKey, Device, DriverError, Pipeline, Program};
-use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use wootz_gpu::Cache;
 
 /// What a pipeline is made from, owned.
 #[derive(Clone, Debug)]
@@ -36,42 +35,36 @@ impl Recipe {
     }
 }
 
-type Slot = Arc<OnceLock<Result<Pipeline, DriverError>>>;
-
-/// Pipelines that are remembered; with one more, all are forgotten. Plans hold on to theirs.
-const MOST: usize = 4096;
-
 /// The pipelines of a device. One that fails to compile is remembered with its error.
 #[derive(Default)]
 pub struct Pipelines {
-    known: Mutex<FxHashMap<String, Slot>>,
+    known: Cache<Result<Pipeline, DriverError>>,
 }
 
 impl Pipelines {
-    fn slot(&self, recipe: &Recipe) -> Slot {
-        let (mut known, key) = (self.known.lock(), recipe.key());
-        if known.len() >= MOST && !known.contains_key(&key) {
-            known.clear();
-        }
-        known.entry(key).or_default().clone()
-    }
-
     /// One pipeline, compiled by whoever asks first.
     pub fn get(&self, device: &dyn Device, recipe: &Recipe) -> Result<Pipeline, DriverError> {
-        self.slot(recipe).get_or_init(|| device.pipeline(&recipe.program())).clone()
+        self.known.slot(&recipe.key()).get_or_init(|| device.pipeline(&recipe.program())).clone()
+    }
+
+    fn missing<'r>(&self, recipes: &'r [Recipe]) -> Vec<&'r Recipe> {
+        let mut seen = FxHashSet::default();
+        let is_missing = |recipe: &&Recipe| {
+            let key = recipe.key();
+            self.known.slot(&key).get().is_none() && seen.insert(key)
+        };
+        recipes.iter().filter(is_missing).collect()
     }
 
     /// Lets the device compile what is missing as it likes best.
     pub fn prepare(&self, device: &dyn Device, recipes: &[Recipe]) {
-        let mut seen = FxHashSet::default();
-        let missing = recipes.iter().filter(|r| self.slot(r).get().is_none() && seen.insert(r.key()));
-        let programs: Vec<Program<'_>> = missing.map(Recipe::program).collect();
+        let programs: Vec<Program<'_>> = self.missing(recipes).into_iter().map(Recipe::program).collect();
         device.prepare(&programs);
     }
 
     /// All of them, in parallel.
     pub fn get_all(&self, device: &dyn Device, recipes: &[Recipe]) -> Result<Vec<Pipeline>, DriverError> {
-        let missing: Vec<&Recipe> = recipes.iter().filter(|r| self.slot(r).get().is_none()).collect();
+        let missing = self.missing(recipes);
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         if missing.len() > 1 {
             self.prepare(device, recipes);
@@ -97,6 +90,6 @@ impl Pipelines {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.known.lock().len()
+        self.known.count()
     }
 }

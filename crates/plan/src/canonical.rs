@@ -8,8 +8,8 @@ use wootz_ir::{Op, View};
 pub(crate) struct Canonical {
     pub nodes: Vec<GraphNode>,
     pub outputs: Vec<u32>,
-    /// For each node: the nodes that read it, with the operand slot.
-    pub uses: Vec<Vec<(u32, u8)>>,
+    /// For each node: how many operands of others it is.
+    pub uses: Vec<u32>,
     pub is_output: Vec<bool>,
 }
 
@@ -47,12 +47,10 @@ impl Canonical {
     }
 
     fn count_uses(&mut self) {
-        self.uses = vec![Vec::new(); self.nodes.len()];
+        self.uses = vec![0; self.nodes.len()];
         self.is_output = vec![false; self.nodes.len()];
-        for (i, node) in self.nodes.iter().enumerate() {
-            for (slot, &operand) in node.operands.iter().enumerate() {
-                self.uses[operand as usize].push((i as u32, slot.min(255) as u8));
-            }
+        for &operand in self.nodes.iter().flat_map(|node| &node.operands) {
+            self.uses[operand as usize] += 1;
         }
         for &output in &self.outputs {
             self.is_output[output as usize] = true;
@@ -67,6 +65,16 @@ impl Canonical {
     /// Values that need no memory: read straight inside any code.
     pub fn is_free(&self, node: u32) -> bool {
         matches!(self.nodes[node as usize].op, Op::Constant | Op::Iota)
+    }
+
+    /// Movement ops.
+    pub fn is_view(&self, node: u32) -> bool {
+        matches!(self.nodes[node as usize].op, Op::View(_))
+    }
+
+    /// Values that the caller brings.
+    pub fn is_in_memory(&self, node: u32) -> bool {
+        matches!(self.nodes[node as usize].op, Op::Leaf { .. })
     }
 
     /// Whether a view repeats elements.

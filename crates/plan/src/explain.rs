@@ -1,6 +1,7 @@
 //! A plan in words and as a graph.
 
-use crate::plan::{BufferId, Kernel, Place, Plan, Step};
+use crate::kernel::Kernel;
+use crate::plan::{BufferId, Place, Plan, Step};
 use std::fmt::Write;
 
 impl Plan {

@@ -1,32 +1,69 @@
 //! Which kernel each node is computed in.
 //!
-//! Walking from outputs to leaves, an elementwise node joins the kernel of its readers when they all sit in one: then
-//! its value need never be stored, and no cycle can arise. A node with several readers is computed again in each when
-//! that is cheaper than memory. A structured node (matmul, reduction, …) takes the elementwise code behind it as its
-//! epilogue when that code is its only reader.
+//! Walking from outputs to leaves, an elementwise node joins the kernel of its reader: then its value need never be
+//! stored, and no cycle can arise. A kernel that reads a node through several views computes it once per view, and a
+//! node with readers in several kernels is computed in each: every such (kernel, view) is a *copy*. A node is computed in
+//! copies only while recomputing all of them costs less than one round trip through memory; otherwise it is stored. So
+//! every node adds a bounded number of instructions to the plan, whatever the views, and planning a bounded number of
+//! visits. A structured node (matmul, reduction, …) takes the elementwise code behind it as its epilogue when that code is
+//! its only reader.
 
 use crate::canonical::Canonical;
-use crate::lower::family;
 use crate::plan::Capabilities;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use wootz_ir::{ElementwiseOp, Op};
+use wootz_ir::{ElementwiseOp, Op, Reads};
 
-/// A kernel in the making: the root node, or an input slot of a structured node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Group {
-    pub root: u32,
-    /// `None`: the code that ends in the root; else the code in front of this slot of it.
-    pub slot: Option<u8>,
+/// A kernel in the making.
+struct Group {
+    /// The node that it ends in, or whose operand it is in front of.
+    root: u32,
+    /// Whether it is code in front of an operand of the root, a structured node.
+    is_input: bool,
+    /// Elementwise ops in it, copies included.
+    ops: usize,
+    /// Whether a structured node has this code as its epilogue.
+    has_kernel: bool,
 }
 
-/// How a group reads a node.
-#[derive(Clone, Copy)]
-struct Reader {
-    group: Group,
-    /// Never through a view.
-    direct: bool,
-    /// Through a view that repeats elements.
-    repeated: bool,
+/// One copy of a node: the group that computes it, and the views through which that group reads it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Copy {
+    group: u32,
+    path: PathId,
+}
+
+/// A chain of views from a group's iteration space to a node.
+type PathId = u32;
+
+/// The path of nodes that a group reads without a view.
+const DIRECT: PathId = 0;
+
+/// Every path that a group reads something through, by its last view and the path before that.
+struct Paths {
+    known: FxHashMap<(PathId, u32), PathId>,
+    lengths: Vec<usize>,
+    /// Whether a view of the path repeats elements.
+    repeats: Vec<bool>,
+}
+
+impl Paths {
+    fn new() -> Paths {
+        Paths { known: FxHashMap::default(), lengths: vec![0], repeats: vec![false] }
+    }
+
+    /// The path that goes on through a view, if it is not too long.
+    fn through(&mut self, path: PathId, view: u32, graph: &Canonical) -> Option<PathId> {
+        let length = self.lengths[path as usize] + 1;
+        if length > MAX_VIEWS {
+            return None;
+        }
+        Some(*self.known.entry((path, view)).or_insert_with(|| {
+            self.lengths.push(length);
+            self.repeats.push(self.repeats[path as usize] || graph.enlarges(view));
+            self.lengths.len() as PathId - 1
+        }))
+    }
 }
 
 /// Everything that reads a node.
@@ -34,18 +71,23 @@ struct Reader {
 struct Readers {
     /// Something needs the value in memory.
     stored: bool,
-    groups: SmallVec<[Reader; 2]>,
+    copies: SmallVec<[Copy; 2]>,
 }
 
 impl Readers {
-    fn add(&mut self, reader: Reader) {
-        match self.groups.iter_mut().find(|r| r.group == reader.group) {
-            Some(known) => {
-                known.direct &= reader.direct;
-                known.repeated |= reader.repeated;
-            }
-            None => self.groups.push(reader),
+    fn add(&mut self, copy: Copy) {
+        if self.stored || self.copies.contains(&copy) {
+            return;
         }
+        if self.copies.len() == MAX_COPIES {
+            return self.store();
+        }
+        self.copies.push(copy);
+    }
+
+    fn store(&mut self) {
+        self.stored = true;
+        self.copies.clear();
     }
 }
 
@@ -55,125 +97,169 @@ pub(crate) struct Grouping {
     pub is_root: Vec<bool>,
     /// For each structured node: the root whose code is its epilogue.
     pub fused_into: Vec<Option<u32>>,
+    /// How often a node was looked at on behalf of a reader.
+    pub visits: usize,
 }
 
 /// Arithmetic that is done again rather than stored: at most this many instructions, over this many loads.
 const CHEAP_COST: usize = 4;
 const CHEAP_LOADS: usize = 2;
-const MAX_COPIES: usize = 3;
+/// What writing a value and reading it back costs, in instructions and loads: all copies but one may cost no more.
+const ROUND_TRIP: usize = 10;
+/// A copy costs an instruction at least.
+const MAX_COPIES: usize = ROUND_TRIP + 1;
+/// The most kernels that a node is computed in: each of them reads its operands again.
+const MAX_KERNELS: usize = 3;
+/// The longest chain of views that code is computed through.
+const MAX_VIEWS: usize = 16;
 
 impl Grouping {
     pub fn of(graph: &Canonical, capabilities: &Capabilities) -> Grouping {
         let count = graph.nodes.len();
-        let effort = Effort::of(graph);
-        let mut readers: Vec<Readers> = vec![Readers::default(); count];
-        let mut grouping = Grouping { is_root: vec![false; count], fused_into: vec![None; count] };
-        let mut sizes: rustc_hash::FxHashMap<Group, usize> = Default::default();
-        let mut has_kernel = vec![false; count];
+        let mut walk = Walk {
+            graph,
+            capabilities,
+            effort: Effort::of(graph),
+            readers: vec![Readers::default(); count],
+            groups: Vec::new(),
+            paths: Paths::new(),
+            result: Grouping { is_root: vec![false; count], fused_into: vec![None; count], visits: 0 },
+        };
         for i in (0..count as u32).rev() {
-            let mut here = std::mem::take(&mut readers[i as usize]);
-            here.stored |= graph.is_output[i as usize];
-            let node = &graph.nodes[i as usize];
-            match &node.op {
+            let mut readers = std::mem::take(&mut walk.readers[i as usize]);
+            if graph.is_output[i as usize] {
+                readers.store();
+            }
+            walk.result.visits += 1 + readers.copies.len();
+            match &graph.nodes[i as usize].op {
                 Op::Leaf { .. } | Op::Constant | Op::Iota => {}
-                Op::View(_) => {
-                    let repeated = graph.enlarges(i);
-                    let source = &mut readers[node.operands[0] as usize];
-                    source.stored |= here.stored;
-                    for reader in here.groups {
-                        let repeated = reader.repeated | repeated;
-                        source.add(Reader { direct: false, repeated, ..reader });
-                    }
-                }
-                Op::Elementwise(_) | Op::Cast => {
-                    let joined = join(&here, effort.is_cheap(i), &mut sizes, capabilities.max_ops);
-                    if joined {
-                        for &operand in &node.operands {
-                            here.groups.iter().for_each(|&r| readers[operand as usize].add(r));
-                        }
-                    } else {
-                        grouping.is_root[i as usize] = true;
-                        let group = Group { root: i, slot: None };
-                        sizes.insert(group, 1);
-                        for &operand in &node.operands {
-                            readers[operand as usize].add(Reader { group, direct: true, repeated: false });
-                        }
-                    }
-                }
-                _ => {
-                    let epilogue = match here.groups.as_slice() {
-                        [only] if !here.stored && only.direct && only.group.slot.is_none() => {
-                            let root = only.group.root as usize;
-                            let fits = takes_epilogue(&node.op)
-                                && (capabilities.fuses_output)(family(&node.op))
-                                && !has_kernel[root]
-                                && graph.nodes[root].shape == node.shape;
-                            has_kernel[root] |= fits;
-                            fits.then_some(only.group.root)
-                        }
-                        _ => None,
-                    };
-                    grouping.fused_into[i as usize] = epilogue;
-                    grouping.is_root[i as usize] = epilogue.is_none();
-                    for (slot, &operand) in node.operands.iter().enumerate() {
-                        let slot = slot.min(255) as u8;
-                        let group = Group { root: i, slot: Some(slot) };
-                        let source = &mut readers[operand as usize];
-                        if (capabilities.fuses_input)(family(&node.op), slot as usize)
-                            && !needs_plain(&node.op, slot)
-                        {
-                            source.add(Reader { group, direct: false, repeated: false });
-                        } else {
-                            source.stored = true;
-                        }
-                    }
-                }
+                Op::View(_) => walk.view(i, &readers),
+                Op::Elementwise(_) | Op::Cast => walk.code(i, readers),
+                _ => walk.structured(i, &readers),
             }
         }
-        grouping
+        walk.result
     }
 }
 
-/// Whether a node can be computed inside the kernels of its readers, and is counted there.
-fn join(
-    readers: &Readers,
-    cheap: bool,
-    sizes: &mut rustc_hash::FxHashMap<Group, usize>,
-    max_ops: usize,
-) -> bool {
-    let few = readers.groups.len() == 1 || (cheap && readers.groups.len() <= MAX_COPIES);
-    let repeats = readers.groups.iter().any(|r| r.repeated);
-    let has_room = readers.groups.iter().all(|r| sizes.get(&r.group).copied().unwrap_or(0) < max_ops);
-    let joins = !readers.stored && !readers.groups.is_empty() && few && has_room && (!repeats || cheap);
-    if joins {
-        readers.groups.iter().for_each(|r| *sizes.entry(r.group).or_default() += 1);
-    }
-    joins
+/// The walk from outputs to leaves.
+struct Walk<'a> {
+    graph: &'a Canonical,
+    capabilities: &'a Capabilities,
+    effort: Effort,
+    readers: Vec<Readers>,
+    groups: Vec<Group>,
+    paths: Paths,
+    result: Grouping,
 }
 
-/// Operands that a kernel reads at places of its own choosing, so that no code can stand in front of them.
-pub(crate) fn needs_plain(op: &Op, slot: u8) -> bool {
-    match op {
-        Op::Gather { .. } => slot == 0,
-        Op::QuantMatmul { .. } => slot == 1,
-        Op::QuantGather { .. } => slot == 0,
-        Op::Attention(_) | Op::Wkv7 | Op::Custom(_) => true,
-        Op::WriteAt { .. } => slot != 1,
-        _ => false,
+impl Walk<'_> {
+    fn view(&mut self, node: u32, readers: &Readers) {
+        let operand = self.graph.nodes[node as usize].operands[0];
+        let source = &mut self.readers[operand as usize];
+        if readers.stored {
+            source.store();
+        }
+        if !self.graph.is_code(operand) && !self.graph.is_view(operand) {
+            // Behind a view, nothing but elementwise code can be computed.
+            return source.store();
+        }
+        for copy in &readers.copies {
+            match self.paths.through(copy.path, node, self.graph) {
+                Some(path) => source.add(Copy { path, ..*copy }),
+                None => source.store(),
+            }
+        }
+    }
+
+    fn code(&mut self, node: u32, mut readers: Readers) {
+        if !self.joins(node, &readers) {
+            self.result.is_root[node as usize] = true;
+            let group = self.group(node, false);
+            self.groups[group as usize].ops = 1;
+            readers.copies = SmallVec::from_slice(&[Copy { group, path: DIRECT }]);
+        }
+        for &operand in &self.graph.nodes[node as usize].operands {
+            if !self.graph.is_in_memory(operand) && !self.graph.is_free(operand) {
+                let operand = &mut self.readers[operand as usize];
+                readers.copies.iter().for_each(|&copy| operand.add(copy));
+            }
+        }
+    }
+
+    fn group(&mut self, root: u32, is_input: bool) -> u32 {
+        self.groups.push(Group { root, is_input, ops: 0, has_kernel: false });
+        self.groups.len() as u32 - 1
+    }
+
+    /// Whether a node is computed inside the kernels of its readers; if so, it is counted there.
+    fn joins(&mut self, node: u32, readers: &Readers) -> bool {
+        let copies = &readers.copies;
+        if readers.stored || copies.is_empty() {
+            return false;
+        }
+        let repeats = copies.iter().any(|copy| self.paths.repeats[copy.path as usize]);
+        if (repeats || copies.len() > 1) && !self.effort.is_cheap(node, copies.len()) {
+            return false;
+        }
+        let mut kernels: SmallVec<[(u32, usize); MAX_KERNELS]> = SmallVec::new();
+        for copy in copies {
+            match kernels.iter_mut().find(|(group, _)| *group == copy.group) {
+                Some((_, copies)) => *copies += 1,
+                None => kernels.push((copy.group, 1)),
+            }
+        }
+        let has_room = |&(group, copies): &(u32, usize)| {
+            self.groups[group as usize].ops + copies <= self.capabilities.max_ops
+        };
+        if kernels.len() > MAX_KERNELS || !kernels.iter().all(has_room) {
+            return false;
+        }
+        kernels.iter().for_each(|&(group, copies)| self.groups[group as usize].ops += copies);
+        true
+    }
+
+    fn structured(&mut self, index: u32, readers: &Readers) {
+        let node = &self.graph.nodes[index as usize];
+        let epilogue = self.epilogue(index, readers);
+        self.result.fused_into[index as usize] = epilogue;
+        self.result.is_root[index as usize] = epilogue.is_none();
+        for (slot, &operand) in node.operands.iter().enumerate() {
+            if !fuses(&node.op, slot, self.capabilities)
+                || !(self.graph.is_code(operand) || self.graph.is_view(operand))
+            {
+                self.readers[operand as usize].store();
+                continue;
+            }
+            let group = self.group(index, true);
+            self.readers[operand as usize].add(Copy { group, path: DIRECT });
+        }
+    }
+
+    /// The root whose code finishes a structured node's values.
+    fn epilogue(&mut self, index: u32, readers: &Readers) -> Option<u32> {
+        let node = &self.graph.nodes[index as usize];
+        let [Copy { group, path: DIRECT }] = *readers.copies.as_slice() else { return None };
+        let group = &mut self.groups[group as usize];
+        let fits = !group.is_input
+            && !group.has_kernel
+            && takes_epilogue(&node.op, self.capabilities)
+            && self.graph.nodes[group.root as usize].shape == node.shape;
+        group.has_kernel |= fits;
+        fits.then_some(group.root)
     }
 }
 
-/// Ops that write straight into a buffer which others have written before leave no room for code behind them.
-fn takes_epilogue(op: &Op) -> bool {
-    !matches!(
-        op,
-        Op::Concat { .. }
-            | Op::UpdateSlice(_)
-            | Op::WriteAt { .. }
-            | Op::Scatter { .. }
-            | Op::Wkv7
-            | Op::Custom(_)
-    )
+/// Whether operand `slot` of a kernel can be computed inside of it on a device.
+pub(crate) fn fuses(op: &Op, slot: usize, capabilities: &Capabilities) -> bool {
+    op.family().reads(slot) == Reads::Fused && (capabilities.fuses_input)(op.family(), slot)
+}
+
+/// Whether code can stand behind an op. Those that write into parts of a buffer leave no room for it.
+fn takes_epilogue(op: &Op, capabilities: &Capabilities) -> bool {
+    !matches!(op, Op::Concat { .. } | Op::UpdateSlice(_))
+        && op.family().takes_epilogue()
+        && (capabilities.fuses_output)(op.family())
 }
 
 /// An upper bound of the work to compute a node from memory.
@@ -203,8 +289,12 @@ impl Effort {
         effort
     }
 
-    fn is_cheap(&self, node: u32) -> bool {
-        self.cost[node as usize] <= CHEAP_COST && self.loads[node as usize] <= CHEAP_LOADS
+    /// Whether computing a node in so many copies costs less than storing it.
+    fn is_cheap(&self, node: u32, copies: usize) -> bool {
+        let (cost, loads) = (self.cost[node as usize], self.loads[node as usize]);
+        cost <= CHEAP_COST
+            && loads <= CHEAP_LOADS
+            && (copies - 1) * (cost + loads).saturating_sub(1).max(1) <= ROUND_TRIP
     }
 }
 

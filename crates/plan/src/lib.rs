@@ -12,12 +12,13 @@
 
 mod canonical;
 mod explain;
+pub mod fault;
 mod fuse;
 mod group;
+mod kernel;
 mod lower;
 mod memory;
 mod plan;
 
-pub use plan::{
-    Buffer, BufferId, Capabilities, Fused, Kernel, Load, Output, Place, Plan, Source, Step, Store,
-};
+pub use kernel::Kernel;
+pub use plan::{Buffer, BufferId, Capabilities, Fused, Load, Output, Place, Plan, Source, Step, Store};

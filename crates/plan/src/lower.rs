@@ -1,14 +1,16 @@
 //! Nodes to steps.
 
 use crate::canonical::Canonical;
-use crate::fuse::{Blocked, Context, Fuser, Stored, collapse};
-use crate::group::{Grouping, needs_plain};
+use crate::fuse::{Blocked, Context, Fuser, Gathered, Stored, collapse};
+use crate::group::{Grouping, fuses};
+use crate::kernel::Kernel;
 use crate::memory;
 use crate::plan::*;
 use smallvec::{SmallVec, smallvec};
 use wootz_ir::graph::{Graph, GraphNode};
 use wootz_ir::op::ScatterMode;
-use wootz_ir::{DType, Layout, Op, Shape, Span, View};
+use wootz_ir::scalar::Builder;
+use wootz_ir::{DType, Layout, Number, Op, Shape, Span, View};
 
 impl Plan {
     /// The plan of a graph for a device with these capabilities.
@@ -20,36 +22,11 @@ impl Plan {
             lowering.visit(node);
         }
         let outputs: Vec<Stored> = canonical.outputs.iter().map(|&o| lowering.in_memory(o)).collect();
+        lowering.visits += grouping.visits;
         let mut plan = lowering.finish(outputs);
         plan.graph_nodes = graph.nodes.len();
         memory::place(&mut plan, capabilities.alignment);
         plan
-    }
-}
-
-/// The kernel family that an op runs in.
-pub(crate) fn family(op: &Op) -> &'static str {
-    match op {
-        Op::Leaf { .. } | Op::Constant | Op::Iota | Op::Elementwise(_) | Op::Cast | Op::View(_) => "map",
-        Op::Concat { .. } | Op::UpdateSlice(_) => "map",
-        Op::Reduce(..) => "reduce",
-        Op::ArgReduce(..) => "arg_reduce",
-        Op::Scan(_) => "scan",
-        Op::Sort { .. } => "sort",
-        Op::ArgSort { .. } => "argsort",
-        Op::Matmul => "matmul",
-        Op::Softmax { .. } => "softmax",
-        Op::RmsNorm { .. } => "rms_norm",
-        Op::LayerNorm { .. } => "layer_norm",
-        Op::Rope(_) => "rope",
-        Op::Attention(_) => "attention",
-        Op::Gather { .. } => "gather",
-        Op::Scatter { .. } => "scatter",
-        Op::WriteAt { .. } => "write_at",
-        Op::QuantMatmul { .. } => "quant_matmul",
-        Op::QuantGather { .. } => "quant_gather",
-        Op::Wkv7 => "wkv7",
-        Op::Custom(_) => "custom",
     }
 }
 
@@ -58,13 +35,14 @@ struct Lowering<'a> {
     grouping: &'a Grouping,
     capabilities: &'a Capabilities,
     stored: Vec<Option<Stored>>,
-    params: Vec<Option<u16>>,
+    params: Vec<Option<u32>>,
     /// For each root of code: the structured node it finishes.
     kernel_of: Vec<Option<u32>>,
     buffers: Vec<Buffer>,
     steps: Vec<Step>,
     param_types: Vec<DType>,
     leaves: usize,
+    visits: usize,
 }
 
 impl<'a> Lowering<'a> {
@@ -87,6 +65,7 @@ impl<'a> Lowering<'a> {
             steps: Vec::new(),
             param_types: Vec::new(),
             leaves: 0,
+            visits: 0,
         }
     }
 
@@ -105,33 +84,33 @@ impl<'a> Lowering<'a> {
                 self.stored[index as usize] = Some(Stored { buffer, layout: layout.clone() });
             }
             Op::Constant => {
-                self.params[index as usize] = Some(self.param_types.len() as u16);
+                self.params[index as usize] = Some(self.param_types.len() as u32);
                 self.param_types.push(node.dtype);
             }
+            Op::View(view) => self.locate(index, view),
             _ if self.grouping.is_root[index as usize] => self.emit(index),
             _ => {}
         }
+    }
+
+    /// A view of something in memory needs no step, unless it is a reshape that has to move elements.
+    fn locate(&mut self, index: u32, view: &View) {
+        let source = self.node(index).operands[0];
+        let Some(stored) = &self.stored[source as usize] else { return };
+        let (buffer, layout) = match stored.layout.view(view) {
+            Some(layout) => (stored.buffer, layout),
+            None => {
+                let copy = self.emit_copy(source);
+                (copy.buffer, copy.layout.view(view).expect("every view of row-major elements is a layout"))
+            }
+        };
+        self.stored[index as usize] = Some(Stored { buffer, layout });
     }
 
     /// Where a node's value is, put there now if need be.
     fn in_memory(&mut self, index: u32) -> Stored {
         if let Some(stored) = &self.stored[index as usize] {
             return stored.clone();
-        }
-        // A chain of views over something in memory needs no step, unless a reshape has to move elements.
-        let mut views = Vec::new();
-        let mut source = index;
-        while let (None, Op::View(view)) = (&self.stored[source as usize], &self.node(source).op) {
-            views.push(view.clone());
-            source = self.node(source).operands[0];
-        }
-        if let Some(stored) = &self.stored[source as usize] {
-            let layout = views.iter().rev().try_fold(stored.layout.clone(), |layout, view| layout.view(view));
-            if let Some(layout) = layout {
-                let stored = Stored { buffer: stored.buffer, layout };
-                self.stored[index as usize] = Some(stored.clone());
-                return stored;
-            }
         }
         self.emit_code(index);
         self.stored[index as usize].clone().expect("code was just given a place")
@@ -150,7 +129,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Gathers the code of a node, giving places to what stands in the way.
-    fn gather(&mut self, index: u32, views: &[View], kernel: Option<u32>) -> (Fused, Vec<&'static str>) {
+    fn gather(&mut self, index: u32, views: &[View], kernel: Option<u32>) -> Gathered {
         loop {
             let context = Context {
                 graph: self.graph,
@@ -158,12 +137,15 @@ impl<'a> Lowering<'a> {
                 params: &self.params,
                 max_loads: self.capabilities.max_loads.max(Capabilities::LEAST_LOADS),
             };
-            match Fuser::new(&context, kernel).fuse(index, views) {
-                Ok(fused) => return fused,
+            let mut fuser = Fuser::new(&context, kernel);
+            let gathered = fuser.fuse(index, views);
+            self.visits += fuser.visits;
+            match gathered {
+                Ok(gathered) => return gathered,
                 Err(Blocked(node)) => match &self.node(node).op {
                     // Stored, but laid out so that a reshape has to move its elements: a copy replaces it.
-                    _ if self.stored[node as usize].is_some() => self.emit_copy(node),
-                    Op::View(_) | Op::Iota => self.emit_copy(node),
+                    _ if self.stored[node as usize].is_some() => drop(self.emit_copy(node)),
+                    Op::View(_) | Op::Iota => drop(self.emit_copy(node)),
                     _ => self.emit(node),
                 },
             }
@@ -171,23 +153,23 @@ impl<'a> Lowering<'a> {
     }
 
     /// An operand of a structured node: fused code, or a plain load where the kernel asks for one.
-    fn operand(&mut self, node: &GraphNode, slot: usize, views: &[View]) -> (Fused, Vec<&'static str>) {
+    fn operand(&mut self, node: &GraphNode, slot: usize, views: &[View]) -> Gathered {
         let index = node.operands[slot];
-        let plain =
-            needs_plain(&node.op, slot as u8) || !(self.capabilities.fuses_input)(family(&node.op), slot);
+        let plain = !fuses(&node.op, slot, self.capabilities);
         if plain {
             self.in_memory(index);
         }
-        let (fused, names) = self.gather(index, views, None);
+        let gathered = self.gather(index, views, None);
+        let read = gathered.fused.plain();
         let first_in_order = |load: &Load| load.layout.is_contiguous() && load.layout.offset == 0;
-        let misplaced = matches!(node.op, Op::Custom(_)) && !fused.plain().is_some_and(first_in_order);
-        if plain && (misplaced || fused.plain().is_none()) {
+        let misplaced = matches!(node.op, Op::Custom(_)) && !read.is_some_and(first_in_order);
+        if plain && (misplaced || read.is_none()) {
             // A view chain whose reshape moves elements, a constant, or an order that a user's kernel does not
             // expect: give it a place of its own.
             self.emit_copy(index);
             return self.gather(index, views, None);
         }
-        (fused, names)
+        gathered
     }
 
     fn emit(&mut self, index: u32) {
@@ -205,27 +187,32 @@ impl<'a> Lowering<'a> {
     fn emit_code(&mut self, index: u32) {
         match self.kernel_of[index as usize] {
             Some(kernel) if self.stored[kernel as usize].is_none() => self.emit_structured(kernel, index),
-            _ => self.emit_copy(index),
+            _ => drop(self.emit_copy(index)),
         }
     }
 
     /// A map step that puts a node's value in row-major order into a buffer of its own.
-    fn emit_copy(&mut self, index: u32) {
+    fn emit_copy(&mut self, index: u32) -> Stored {
         let target = self.fresh(&self.node(index).shape, self.node(index).dtype);
         self.map(index, &target);
-        self.stored[index as usize] = Some(target);
+        self.stored[index as usize] = Some(target.clone());
+        target
     }
 
     /// A map step that writes a node's value into a given place.
     fn map(&mut self, index: u32, target: &Stored) {
         let node = self.node(index);
-        let (fused, names) = self.gather(index, &[], None);
+        let Gathered { fused, names } = self.gather(index, &[], None);
         let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
         let label = if names.is_empty() { copy_label(&fused).to_string() } else { label(&names, None) };
         self.push(Draft { kernel: Kernel::Map, inputs: vec![], node, label }, fused, store);
     }
 
+    /// Adds a step, if there is anything to store.
     fn push(&mut self, draft: Draft<'_>, mut epilogue: Fused, mut store: Store) {
+        if store.layout.shape.count() == 0 {
+            return;
+        }
         let shape = draft.node.shape.clone();
         let shape = if store.layout.shape == shape { shape } else { store.layout.shape.clone() };
         let mut layouts: Vec<&mut Layout> = epilogue.loads.iter_mut().map(|l| &mut l.layout).collect();
@@ -268,13 +255,16 @@ impl<'a> Lowering<'a> {
             Op::Scatter { axis, mode } => return self.emit_scatter(index, *axis, *mode),
             _ => {}
         }
-        let (kernel, input_views) = self.kernel(node);
+        if let Some(value) = self.value_of_nothing(node) {
+            return self.emit_fill(index, root, value);
+        }
+        let (kernel, input_views) = Kernel::of(node, |slot| &self.node(node.operands[slot]).shape);
         let mut names = Vec::new();
         let mut inputs = Vec::new();
         for (slot, views) in input_views.iter().enumerate() {
-            let (fused, input_names) = self.operand(node, slot, views);
-            inputs.push(fused);
-            names.extend(input_names);
+            let input = self.operand(node, slot, views);
+            inputs.push(input.fused);
+            names.extend(input.names);
         }
         let (epilogue, behind) = if root == index {
             let load =
@@ -282,7 +272,8 @@ impl<'a> Lowering<'a> {
             let program = wootz_ir::scalar::Program::identity(node.dtype.compute());
             (Fused { shape: node.shape.clone(), loads: vec![load], program }, vec![])
         } else {
-            self.gather(root, &[], Some(index))
+            let gathered = self.gather(root, &[], Some(index));
+            (gathered.fused, gathered.names)
         };
         let label = label(&names, Some((node.op.name(), &behind)));
         let target = self.fresh(&node.shape, self.node(root).dtype);
@@ -292,60 +283,31 @@ impl<'a> Lowering<'a> {
         self.stored[root as usize] = Some(target);
     }
 
-    /// The kernel of a structured node, and the views under which it reads each operand.
-    fn kernel(&self, node: &GraphNode) -> (Kernel, Vec<Vec<View>>) {
-        let operand = |slot: usize| &self.node(node.operands[slot]).shape;
-        let mut views: Vec<Vec<View>> = vec![vec![]; node.operands.len()];
-        let kernel = match &node.op {
-            Op::Reduce(op, axes) => {
-                let shape = operand(0);
-                let kept = (0..shape.rank()).filter(|&a| !axes.contains(a));
-                let permutation: SmallVec<[u8; 8]> = kept.chain(axes.iter()).map(|a| a as u8).collect();
-                views[0].push(View::Permute(permutation));
-                Kernel::Reduce { op: *op, inner: axes.iter().map(|a| shape[a]).product() }
-            }
-            Op::ArgReduce(op, axis) => {
-                let rank = operand(0).rank() as u8;
-                let permutation = (0..rank).filter(|a| a != axis).chain([*axis]).collect();
-                views[0].push(View::Permute(permutation));
-                Kernel::ArgReduce(*op)
-            }
-            Op::Scan(op) => Kernel::Scan(*op),
-            Op::Sort { descending, limit } => Kernel::Sort { descending: *descending, limit: *limit },
-            Op::ArgSort { descending, limit } => Kernel::ArgSort { descending: *descending, limit: *limit },
-            Op::Softmax { log } => Kernel::Softmax { log: *log },
-            Op::RmsNorm { eps } => Kernel::RmsNorm { eps: *eps },
-            Op::LayerNorm { eps } => Kernel::LayerNorm { eps: *eps },
-            Op::Rope(style) => Kernel::Rope(*style),
-            Op::Matmul => {
-                let rank = node.shape.rank();
-                Kernel::Matmul {
-                    batch: node.shape[..rank - 2].iter().product(),
-                    m: node.shape[rank - 2],
-                    n: node.shape[rank - 1],
-                    k: operand(0)[rank - 1],
-                }
-            }
-            Op::Attention(spec) => Kernel::Attention(*spec),
-            Op::Gather { axis } => Kernel::Gather { axis: *axis },
-            Op::QuantMatmul { format, activations } => {
-                Kernel::QuantMatmul { format: *format, activations: *activations }
-            }
-            Op::QuantGather { format } => Kernel::QuantGather { format: *format },
-            Op::Wkv7 => Kernel::Wkv7,
-            Op::Custom(kernel) => Kernel::Custom(kernel.clone()),
-            Op::Leaf { .. }
-            | Op::Constant
-            | Op::Iota
-            | Op::Elementwise(_)
-            | Op::Cast
-            | Op::View(_)
-            | Op::Concat { .. }
-            | Op::UpdateSlice(_)
-            | Op::WriteAt { .. }
-            | Op::Scatter { .. } => unreachable!("{} is not a kernel of its own", node.op.name()),
-        };
-        (kernel, views)
+    /// What a structured node is everywhere if it combines no elements at all, so that no device meets an empty operand.
+    fn value_of_nothing(&self, node: &GraphNode) -> Option<Number> {
+        let is_empty = node.operands.first().is_some_and(|&x| self.node(x).shape.count() == 0);
+        match &node.op {
+            Op::Reduce(op, _) if is_empty => Some(op.identity(node.dtype.compute())),
+            Op::Matmul | Op::QuantMatmul { .. } if is_empty => Some(Number::Int(0)),
+            _ => None,
+        }
+    }
+
+    /// A structured node that has one value everywhere, and the code behind it.
+    fn emit_fill(&mut self, index: u32, root: u32, value: Number) {
+        let node = self.node(index);
+        let target = self.fresh(&node.shape, node.dtype);
+        let builder = Builder::new();
+        let literal = builder.literal(value, node.dtype.compute()).reg;
+        let epilogue =
+            Fused { shape: node.shape.clone(), loads: vec![], program: builder.finish(vec![literal]) };
+        let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
+        let label = format!("{} of nothing", node.op.name());
+        self.push(Draft { kernel: Kernel::Map, inputs: vec![], node, label }, epilogue, store);
+        self.stored[index as usize] = Some(target);
+        if root != index {
+            self.emit_copy(root);
+        }
     }
 
     /// Each operand is computed straight into its part of the result.
@@ -382,7 +344,7 @@ impl<'a> Lowering<'a> {
         let node = self.node(index);
         let state = node.operands[0];
         let donated = matches!(self.node(state).op, Op::Leaf { donated: true, .. });
-        let only_reader = self.graph.uses[state as usize].len() == 1 && !self.graph.is_output[state as usize];
+        let only_reader = self.graph.uses[state as usize] == 1 && !self.graph.is_output[state as usize];
         let target = if donated && only_reader {
             self.in_memory(state)
         } else {
@@ -390,12 +352,14 @@ impl<'a> Lowering<'a> {
             self.map(state, &copy);
             copy
         };
-        let (rows, names) = self.operand(node, 1, &[]);
-        let (start, _) = self.operand(node, 2, &[]);
-        let label = label(&names, Some((node.op.name(), &[])));
-        let draft = Draft { kernel: Kernel::WriteAt { axis }, inputs: vec![rows, start], node, label };
-        let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
-        self.push(draft, nothing(node), store);
+        if self.node(node.operands[1]).shape.count() > 0 {
+            let Gathered { fused: rows, names } = self.operand(node, 1, &[]);
+            let start = self.operand(node, 2, &[]).fused;
+            let label = label(&names, Some((node.op.name(), &[])));
+            let draft = Draft { kernel: Kernel::WriteAt { axis }, inputs: vec![rows, start], node, label };
+            let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
+            self.push(draft, nothing(node), store);
+        }
         self.stored[index as usize] = Some(target);
     }
 
@@ -404,12 +368,12 @@ impl<'a> Lowering<'a> {
         let target = self.fresh(&node.shape, node.dtype);
         self.map(node.operands[0], &target);
         if self.node(node.operands[1]).shape.count() > 0 {
-            let (at, mut names) = self.operand(node, 1, &[]);
-            let (values, value_names) = self.operand(node, 2, &[]);
-            names.extend(value_names);
+            let Gathered { fused: at, mut names } = self.operand(node, 1, &[]);
+            let values = self.operand(node, 2, &[]);
+            names.extend(values.names);
             let label = label(&names, Some((node.op.name(), &[])));
             let kernel = Kernel::Scatter { axis, mode };
-            let draft = Draft { kernel, inputs: vec![at, values], node, label };
+            let draft = Draft { kernel, inputs: vec![at, values.fused], node, label };
             let store = Store { buffer: target.buffer, dtype: node.dtype, layout: target.layout.clone() };
             self.push(draft, nothing(node), store);
         }
@@ -427,6 +391,7 @@ impl<'a> Lowering<'a> {
             scratch: 0,
             scratch_without_reuse: 0,
             graph_nodes: 0,
+            visits: self.visits,
         }
     }
 }

@@ -1,10 +1,9 @@
 //! What a plan consists of.
 
+use crate::kernel::Kernel;
 use smallvec::SmallVec;
-use std::sync::Arc;
-use wootz_ir::op::{Activations, ArgOp, AttentionSpec, Bits, ReduceOp, RopeStyle, ScanOp, ScatterMode};
 use wootz_ir::scalar::Program;
-use wootz_ir::{BlockFormat, CustomKernel, DType, Layout, Shape};
+use wootz_ir::{DType, Family, Layout, Shape};
 
 /// A buffer of a plan, by position in [`Plan::buffers`].
 pub type BufferId = u32;
@@ -30,6 +29,8 @@ pub struct Plan {
     pub scratch_without_reuse: usize,
     /// Nodes of the graph, before anything was removed or fused.
     pub graph_nodes: usize,
+    /// Nodes and views that were looked at to make the plan, each as often as it was: what planning cost.
+    pub visits: usize,
 }
 
 /// A range of memory with a dtype.
@@ -104,6 +105,11 @@ impl Fused {
         if self.program.is_identity() { self.loads.first() } else { None }
     }
 
+    /// How many leading axes make up `outer` points, where some do; the others are the inner ones.
+    pub fn axes_of(&self, outer: usize) -> Option<usize> {
+        (1..self.shape.rank()).find(|&axes| self.shape[..axes].iter().product::<usize>() == outer)
+    }
+
     /// The buffers read.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> + '_ {
         self.loads.iter().filter_map(|load| match load.source {
@@ -122,139 +128,6 @@ pub struct Store {
     pub dtype: DType,
     /// Where, for each point of the step's result shape.
     pub layout: Layout,
-}
-
-/// The structured part of a step. "Rows" are along the last axis of the first input.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kernel {
-    /// None: the epilogue is everything.
-    Map,
-    /// Input 0 is `outer × inner` in linear order; each outer point combines its inner ones.
-    Reduce {
-        /// How to combine.
-        op: ReduceOp,
-        /// Inner extent.
-        inner: usize,
-    },
-    /// The position of an extreme in each row.
-    ArgReduce(ArgOp),
-    /// A running combination along each row.
-    Scan(ScanOp),
-    /// The first `limit` elements of each row in order.
-    Sort {
-        /// Largest first.
-        descending: bool,
-        /// How many are kept.
-        limit: usize,
-    },
-    /// Their positions.
-    ArgSort {
-        /// Largest first.
-        descending: bool,
-        /// How many are kept.
-        limit: usize,
-    },
-    /// Softmax of each row, or its logarithm.
-    Softmax {
-        /// The logarithm instead.
-        log: bool,
-    },
-    /// Input 0 normalised per row, times input 1 if there is one.
-    RmsNorm {
-        /// Added to the mean square.
-        eps: Bits,
-    },
-    /// Input 0 normalised per row, times input 1 plus input 2 if they are there.
-    LayerNorm {
-        /// Added to the variance.
-        eps: Bits,
-    },
-    /// Input 0 turned by positions (input 1, one per row) and frequencies (input 2).
-    Rope(RopeStyle),
-    /// `batch` products of `m×k` (input 0) and `k×n` (input 1).
-    Matmul {
-        /// Number of products.
-        batch: usize,
-        /// Rows of the result.
-        m: usize,
-        /// Columns of the result.
-        n: usize,
-        /// Inner extent.
-        k: usize,
-    },
-    /// Attention over plain q, k, v `[b, h, t, d]`, then mask and position as the spec says.
-    Attention(AttentionSpec),
-    /// Input 0 (plain) at the positions of input 1 along an axis.
-    Gather {
-        /// The axis indexed.
-        axis: u8,
-    },
-    /// Input 1 (values) into the store at positions input 0 along an axis; the store holds the rest already.
-    Scatter {
-        /// The axis indexed.
-        axis: u8,
-        /// Set or add.
-        mode: ScatterMode,
-    },
-    /// Input 0 (rows) into the store from position input 1 on along an axis.
-    WriteAt {
-        /// The axis written along.
-        axis: u8,
-    },
-    /// Input 0 (`[…, k]` floats) times the rows of input 1 (plain bytes).
-    QuantMatmul {
-        /// How rows are coded.
-        format: BlockFormat,
-        /// How input 0 is read.
-        activations: Activations,
-    },
-    /// Rows of input 0 (plain bytes) by input 1.
-    QuantGather {
-        /// How rows are coded.
-        format: BlockFormat,
-    },
-    /// RWKV-7's recurrence over seven plain inputs.
-    Wkv7,
-    /// A user's kernel: inputs are plain, row-major and start at their buffer's first element; so is the one store.
-    Custom(Arc<CustomKernel>),
-}
-
-impl Kernel {
-    /// The kernel family's name: that of its files and of its row in the validation table.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Kernel::Map => "map",
-            Kernel::Reduce { .. } => "reduce",
-            Kernel::ArgReduce(_) => "arg_reduce",
-            Kernel::Scan(_) => "scan",
-            Kernel::Sort { .. } => "sort",
-            Kernel::ArgSort { .. } => "argsort",
-            Kernel::Softmax { .. } => "softmax",
-            Kernel::RmsNorm { .. } => "rms_norm",
-            Kernel::LayerNorm { .. } => "layer_norm",
-            Kernel::Rope(_) => "rope",
-            Kernel::Matmul { .. } => "matmul",
-            Kernel::Attention(_) => "attention",
-            Kernel::Gather { .. } => "gather",
-            Kernel::Scatter { .. } => "scatter",
-            Kernel::WriteAt { .. } => "write_at",
-            Kernel::QuantMatmul { .. } => "quant_matmul",
-            Kernel::QuantGather { .. } => "quant_gather",
-            Kernel::Wkv7 => "wkv7",
-            Kernel::Custom(_) => "custom",
-        }
-    }
-
-    /// Whether running it can end in a fault of its own.
-    pub fn can_fault(&self) -> bool {
-        matches!(
-            self,
-            Kernel::Gather { .. }
-                | Kernel::Scatter { .. }
-                | Kernel::WriteAt { .. }
-                | Kernel::QuantGather { .. }
-        )
-    }
 }
 
 /// One launch: inputs are computed, the kernel combines them, the epilogue finishes each element, stores keep it.
@@ -297,9 +170,14 @@ impl Step {
         self.stores.iter().map(|store| store.buffer)
     }
 
+    /// Floating-point operations of the step's kernel, a multiply-add counted as two; none where it is bound by memory.
+    pub fn flops(&self) -> f64 {
+        self.kernel.family().flops(&self.input_shapes, &self.shape)
+    }
+
     /// Whether running it can end in a fault.
     pub fn can_fault(&self) -> bool {
-        self.kernel.can_fault()
+        self.kernel.family().can_fault()
             || self.epilogue.program.can_fault()
             || self.inputs.iter().any(|input| input.program.can_fault())
     }
@@ -309,9 +187,9 @@ impl Step {
 #[derive(Clone, Copy)]
 pub struct Capabilities {
     /// Whether elementwise code may be fused into input `slot` of a kernel.
-    pub fuses_input: fn(kernel: &'static str, slot: usize) -> bool,
+    pub fuses_input: fn(family: Family, slot: usize) -> bool,
     /// Whether elementwise code may be fused behind a kernel.
-    pub fuses_output: fn(kernel: &'static str) -> bool,
+    pub fuses_output: fn(family: Family) -> bool,
     /// The most loads in one step; at least [`Capabilities::LEAST_LOADS`] are taken.
     pub max_loads: usize,
     /// The most elementwise ops in one step.

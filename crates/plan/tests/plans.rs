@@ -188,3 +188,16 @@ fn explanations_name_steps_shapes_and_bytes() {
     assert!(dot.starts_with("digraph") && dot.contains("exp → softmax") && dot.contains("leaf 0"), "{dot}");
     assert!(matches!(plan.steps[0].kernel, Kernel::Softmax { log: false }));
 }
+
+#[test]
+fn nothing_runs_over_empty_values() {
+    let empty = leaf(&[2, 0]);
+    let sorted = build::sort(&unary(ElementwiseOp::Exp, &empty), 1, false, None).unwrap();
+    assert!(plan(std::slice::from_ref(&sorted)).steps.is_empty());
+    let sum = build::reduce(ReduceOp::Prod, &sorted, Axes::default().with(1), false).unwrap();
+    let filled = plan(&[unary(ElementwiseOp::Neg, &sum)]);
+    assert_eq!(labels(&filled), ["prod of nothing", "neg"]);
+    assert!(filled.steps.iter().all(|step| step.kernel == Kernel::Map && step.inputs.is_empty()));
+    let product = build::matmul(&sorted, &build::permute(&sorted, &[1, 0]).unwrap()).unwrap();
+    assert_eq!(labels(&plan(&[product])), ["matmul of nothing"]);
+}

@@ -182,7 +182,11 @@ impl PyArray {
 
     /// The bytes of the elements in row-major order.
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &bytes_of(py, &self.tensor())?))
+        let bytes = bytes_of(py, &self.tensor())?;
+        PyBytes::new_with(py, bytes.len(), |to| {
+            to.copy_from_slice(&bytes);
+            Ok(())
+        })
     }
 
     /// The array with another dtype: integers wrap, floats to integers truncate and saturate.
@@ -332,20 +336,34 @@ fn nested(py: Python<'_>, numbers: &[Number], shape: &[usize]) -> PyResult<Py<Py
 /// An array from the bytes of its elements; what pickles call.
 #[pyfunction]
 pub fn _from_bytes(data: &[u8], dtype: PyDType, shape: Vec<usize>) -> PyResult<PyArray> {
-    array(Tensor::from_bytes(data, dtype.0, shape, &wootz::Device::default()))
+    array(Tensor::from_bytes_on(data, dtype.0, shape, &wootz::Device::current().or_raise()?))
 }
 
 /// Computes arrays together, in one batch per device.
 #[pyfunction]
 #[pyo3(name = "_eval", signature = (*arrays))]
 pub fn eval(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
+    by_device(arrays, |tensors| evaluate(py, &tensors.iter().collect::<Vec<_>>()))
+}
+
+/// Starts to compute arrays in one batch per device.
+#[pyfunction]
+#[pyo3(name = "_eval_async", signature = (*arrays))]
+pub fn eval_async(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
+    by_device(arrays, |tensors| {
+        crate::run::interruptible(py, move || wootz::eval_async(&tensors))?.or_raise()
+    })
+}
+
+/// Calls `f` for the arrays of each device.
+fn by_device(arrays: Vec<PyRef<'_, PyArray>>, f: impl Fn(Vec<Tensor>) -> PyResult<()>) -> PyResult<()> {
     let mut tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
     drop(arrays);
     while let Some(first) = tensors.first() {
         let device = first.device().clone();
         let (now, later): (Vec<Tensor>, Vec<Tensor>) =
             tensors.into_iter().partition(|t| *t.device() == device);
-        evaluate(py, &now.iter().collect::<Vec<_>>())?;
+        f(now)?;
         tensors = later;
     }
     Ok(())
@@ -357,7 +375,7 @@ pub fn eval(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
 pub fn explain(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<String> {
     let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
     drop(arrays);
-    crate::run::detached(py, || Ok(wootz::explain(&tensors)?.explain()))
+    crate::run::detached(py, || Ok(wootz::explain(&tensors)?.to_string()))
 }
 
 #[pymethods]

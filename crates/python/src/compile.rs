@@ -64,6 +64,7 @@ impl PyCompiled {
         let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
         drop(arrays);
         let explained = py.detach(|| self.compiled.explain(&tensors.iter().collect::<Vec<_>>()));
+        let explained = explained.map(|explanation| explanation.to_string());
         explained.map_err(|error| self.raised_here().unwrap_or_else(|| from_engine(error)))
     }
 }

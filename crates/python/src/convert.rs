@@ -67,6 +67,18 @@ pub fn tensor_of(
     device: &Device,
     copying: Copying,
 ) -> PyResult<Tensor> {
+    tensor_within(object, (dtype, device, copying), 0)
+}
+
+/// What is wanted of a conversion: a dtype, a device, a copy or none.
+type Wanted<'a> = (Option<DType>, &'a Device, Copying);
+
+/// [`tensor_of`] for an object found at some depth inside of another, or given in place of it.
+fn tensor_within(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) -> PyResult<Tensor> {
+    let (dtype, device, copying) = wanted;
+    if depth > MAX_DEPTH {
+        return Err(too_deep());
+    }
     if let Ok(array) = object.cast::<PyArray>() {
         let tensor = array.get().tensor();
         let moved = if tensor.device() == device { tensor } else { tensor.computed_on(device).or_raise()? };
@@ -78,7 +90,7 @@ pub fn tensor_of(
     }
     if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         refuse_copy(copying, "a sequence")?;
-        return from_sequence(object, dtype, device);
+        return from_sequence(object, dtype, device, depth);
     }
     if let Some((tensor, copied)) = from_buffer(object, device, copying)? {
         if copied && copying == Copying::Never {
@@ -94,7 +106,7 @@ pub fn tensor_of(
         return cast(tensor, dtype, copying);
     }
     if let Some(method) = object.getattr_opt("__array__")? {
-        return tensor_of(&method.call0()?, dtype, device, copying);
+        return tensor_within(&method.call0()?, wanted, depth + 1);
     }
     let message = format!("{} is nothing that an array can be made of", object.get_type().name()?);
     Err(raise("ConversionError", message))
@@ -126,7 +138,7 @@ fn cast(tensor: Tensor, dtype: Option<DType>, copying: Copying) -> PyResult<Tens
 pub fn scalar(number: Number, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
     let dtype = dtype.unwrap_or(default_dtype(number));
     check_fits(number, dtype)?;
-    Ok(Tensor::scalar(number, dtype, device))
+    Ok(Tensor::scalar_on(number, dtype, device))
 }
 
 /// Integers must fit an integer dtype.
@@ -154,18 +166,27 @@ struct Collected {
     has_arrays: bool,
 }
 
-fn from_sequence(object: &Bound<'_, PyAny>, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
+fn from_sequence(
+    object: &Bound<'_, PyAny>,
+    dtype: Option<DType>,
+    device: &Device,
+    depth: usize,
+) -> PyResult<Tensor> {
     let mut found = Collected::default();
     collect(object, 0, &mut found)?;
     if found.has_arrays {
-        return join(object, dtype, device);
+        return join(object, (dtype, device, Copying::IfNeeded), depth);
     }
     let dtype = dtype.unwrap_or_else(|| common_dtype(&found.numbers));
     from_numbers(&found.numbers, dtype, &found.shape, device)
 }
 
-/// Depth beyond which a sequence is taken for one that contains itself.
+/// Depth beyond which an object is taken for one that contains itself, or gives itself as its own array.
 const MAX_DEPTH: usize = 64;
+
+fn too_deep() -> PyErr {
+    raise("ArgumentError", format!("objects nested deeper than {MAX_DEPTH}, or one that contains itself"))
+}
 
 fn collect(object: &Bound<'_, PyAny>, depth: usize, found: &mut Collected) -> PyResult<()> {
     if found.has_arrays {
@@ -187,7 +208,7 @@ fn collect(object: &Bound<'_, PyAny>, depth: usize, found: &mut Collected) -> Py
         return Ok(());
     };
     if depth > MAX_DEPTH {
-        return Err(raise("ArgumentError", format!("sequences nested deeper than {MAX_DEPTH}")));
+        return Err(too_deep());
     }
     match found.shape.get(depth) {
         Some(&extent) if extent != items.len() => return Err(ragged(depth)),
@@ -224,7 +245,7 @@ fn from_numbers(numbers: &[Number], dtype: DType, shape: &[usize], device: &Devi
         check_fits(number, dtype)?;
         push(&mut bytes, number.cast(dtype), dtype);
     }
-    Tensor::from_bytes(&bytes, dtype, shape, device).or_raise()
+    Tensor::from_bytes_on(&bytes, dtype, shape, device).or_raise()
 }
 
 /// Appends a number that is already of its dtype.
@@ -243,14 +264,14 @@ fn push(bytes: &mut Vec<u8>, number: Number, dtype: DType) {
 }
 
 /// A sequence that holds arrays: each item becomes a tensor, and they are stacked.
-fn join(object: &Bound<'_, PyAny>, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
+fn join(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) -> PyResult<Tensor> {
     let mut parts = Vec::new();
     for item in object.try_iter()? {
         let item = item?;
         if item.is_instance_of::<PyString>() {
             return Err(raise("ConversionError", "text is nothing that an array can be made of"));
         }
-        parts.push(tensor_of(&item, dtype, device, Copying::IfNeeded)?);
+        parts.push(tensor_within(&item, wanted, depth + 1)?);
     }
     Tensor::stack(&parts.iter().collect::<Vec<_>>(), 0).or_raise()
 }
@@ -264,7 +285,7 @@ struct Exported {
 
 // SAFETY: the memory belongs to the buffer, which lives as long as this; it is only read.
 unsafe impl Send for Exported {}
-// SAFETY: as above.
+// SAFETY: a shared handle gives out a shared slice of memory that nobody here writes.
 unsafe impl Sync for Exported {}
 
 impl AsRef<[u8]> for Exported {
@@ -325,23 +346,18 @@ fn from_buffer(
     let shape: Shape = buffer.shape().into();
     let strides = buffer.strides();
     if shape.count() == 0 {
-        return Ok(Some((Tensor::from_bytes(&[], dtype, shape, device).or_raise()?, false)));
+        return Ok(Some((Tensor::from_bytes_on(&[], dtype, shape, device).or_raise()?, false)));
     }
-    // The lowest and the highest byte that any element touches.
-    let (mut low, mut high) = (0isize, size as isize);
-    for (&extent, &stride) in shape.iter().zip(strides) {
-        let span = (extent as isize - 1) * stride;
-        if span < 0 { low += span } else { high += span }
-    }
+    let (low, high) = byte_range(&shape, strides, size)?;
     let whole = strides.iter().all(|stride| stride % size as isize == 0);
     if !whole || buffer.suboffsets().is_some() {
-        let copy = source.call_method0("copy");
-        return match copy {
-            Ok(copy) => Ok(from_buffer(&copy, device, copying)?.map(|(tensor, _)| (tensor, true))),
-            Err(_) => {
-                Err(raise("ConversionError", "a buffer whose strides are no multiples of its elements"))
-            }
-        };
+        let odd = || raise("ConversionError", "a buffer whose strides are no multiples of its elements");
+        let copy = source.call_method0("copy").map_err(|_| odd())?;
+        let regular = PyUntypedBuffer::get(&copy).is_ok_and(|b| b.is_c_contiguous());
+        if !regular {
+            return Err(odd());
+        }
+        return Ok(from_buffer(&copy, device, copying)?.map(|(tensor, _)| (tensor, true)));
     }
     let start = (buffer.buf_ptr() as *const u8).wrapping_offset(low);
     let layout = Layout {
@@ -353,12 +369,26 @@ fn from_buffer(
     let exported = Exported { _buffer: buffer, start, len: (high - low) as usize };
     if copying == Copying::Always {
         let bytes = exported.as_ref();
-        let flat = Tensor::from_bytes(bytes, dtype, [bytes.len() / size], device).or_raise()?;
+        let flat = Tensor::from_bytes_on(bytes, dtype, [bytes.len() / size], device).or_raise()?;
         return Ok(Some((restride(&flat, &layout, dtype, device)?, true)));
     }
     let shared = aligned && device.info().kind == wootz::DeviceKind::Cpu;
-    let tensor = Tensor::from_host(HostMemory::new(exported), dtype, layout, device).or_raise()?;
+    let tensor = Tensor::from_host_on(HostMemory::new(exported), dtype, layout, device).or_raise()?;
     Ok(Some((tensor, !shared)))
+}
+
+/// The lowest and the highest byte that any element touches, counted from the first element's.
+pub fn byte_range(shape: &[usize], strides: &[isize], size: usize) -> PyResult<(isize, isize)> {
+    let wrong = || raise("ArgumentError", format!("strides {strides:?} of shape {shape:?} reach too far"));
+    let (mut low, mut high) = (0isize, size as isize);
+    for (&extent, &stride) in shape.iter().zip(strides) {
+        let steps = isize::try_from(extent).map_err(|_| wrong())? - 1;
+        let span = steps.checked_mul(stride).ok_or_else(wrong)?;
+        let end = if span < 0 { &mut low } else { &mut high };
+        *end = end.checked_add(span).ok_or_else(wrong)?;
+    }
+    high.checked_sub(low).ok_or_else(wrong)?;
+    Ok((low, high))
 }
 
 /// A copied run of memory seen through the layout it had.
@@ -370,11 +400,11 @@ pub fn restride(flat: &Tensor, layout: &Layout, dtype: DType, device: &Device) -
     match stored.buffer.host_bytes() {
         Some(_) => {
             let memory = HostMemory::new(Held(stored.buffer));
-            Tensor::from_host(memory, dtype, layout.clone(), device).or_raise()
+            Tensor::from_host_on(memory, dtype, layout.clone(), device).or_raise()
         }
         None => {
             let bytes = flat.to_bytes().or_raise()?;
-            let host = Tensor::from_host(HostMemory::new(bytes), dtype, layout.clone(), &Device::cpu());
+            let host = Tensor::from_host_on(HostMemory::new(bytes), dtype, layout.clone(), &Device::cpu());
             host.and_then(|t| t.to_device(device)).or_raise()
         }
     }

@@ -8,7 +8,7 @@ use crate::errors::raise;
 use crate::movement::shape_of;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use wootz::{DType, Device, Number, Tensor};
+use wootz::{DType, Number, Tensor};
 
 /// An object as an array: shared with its memory where that is possible, unless ``copy`` says otherwise.
 #[pyfunction]
@@ -72,8 +72,8 @@ pub fn arange(
     let is_float = [start, stop, step].iter().any(|n| matches!(n, Number::Float(_)));
     let default = if is_float { DType::F32 } else { DType::I64 };
     let dtype = optional_dtype(dtype)?.unwrap_or(default);
-    let made = Tensor::arange(start, stop, step, dtype);
-    array(made.and_then(|t| t.computed_on(&device_of(device).unwrap_or_default())))
+    let device = device_of(device)?;
+    array(Tensor::arange(start, stop, step, dtype).and_then(|t| t.computed_on(&device)))
 }
 
 /// ``num`` numbers from ``start`` to ``stop``, evenly spaced; ``stop`` is the last of them if ``endpoint``.
@@ -158,12 +158,7 @@ pub fn _integers(
 #[pyo3(signature = (path, *, device=None))]
 pub fn load_npy(py: Python<'_>, path: PathBuf, device: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
     let device = device_of(device)?;
-    crate::run::detached(py, || wootz::load_npy(&path)?.computed_on(&device)).map(PyArray::new)
-}
-
-/// Tensors as they were loaded, on the device asked for.
-fn moved(found: Vec<(String, Tensor)>, device: &Device) -> wootz::Result<Vec<(String, Tensor)>> {
-    found.into_iter().map(|(name, tensor)| Ok((name, tensor.computed_on(device)?))).collect()
+    crate::run::detached(py, || wootz::load_npy_on(&path, &device)).map(PyArray::new)
 }
 
 /// Arrays by name from a ``.npz`` file.
@@ -175,7 +170,7 @@ pub fn _load_npz(
     device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<(String, PyArray)>> {
     let device = device_of(device)?;
-    let found = crate::run::detached(py, || moved(wootz::load_npz(&path)?, &device))?;
+    let found = crate::run::detached(py, || wootz::load_npz_on(&path, wootz::NpzLimits::default(), &device))?;
     Ok(found.into_iter().map(|(name, tensor)| (name, PyArray::new(tensor))).collect())
 }
 
@@ -188,7 +183,7 @@ pub fn _load_safetensors(
     device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Vec<(String, PyArray)>> {
     let device = device_of(device)?;
-    let found = crate::run::detached(py, || moved(wootz::load_safetensors(&path)?, &device))?;
+    let found = crate::run::detached(py, || wootz::load_safetensors_on(&path, &device))?;
     Ok(found.into_iter().map(|(name, tensor)| (name, PyArray::new(tensor))).collect())
 }
 

@@ -12,7 +12,7 @@ pub struct PyDevice(pub Device);
 
 /// The device that an object names; the default one for None.
 pub fn device_of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Device> {
-    let Some(object) = object else { return Ok(Device::default()) };
+    let Some(object) = object else { return Device::current().or_raise() };
     if let Ok(device) = object.cast::<PyDevice>() {
         return Ok(device.get().0.clone());
     }
@@ -120,6 +120,6 @@ pub fn devices() -> Vec<PyDevice> {
 
 /// The device that is meant when none is named.
 #[pyfunction]
-pub fn default_device() -> PyDevice {
-    PyDevice(Device::default())
+pub fn default_device() -> PyResult<PyDevice> {
+    Device::current().or_raise().map(PyDevice)
 }

@@ -4,7 +4,7 @@
 //! flag (versioned capsules); consumers of the older form are trusted not to write, as the protocol has no way to say it.
 
 use crate::array::PyArray;
-use crate::convert::{Copying, restride};
+use crate::convert::{Copying, byte_range, restride};
 use crate::errors::{OrRaise, raise};
 use crate::export::{HostView, host_view};
 use pyo3::exceptions::PyBufferError;
@@ -201,7 +201,7 @@ struct Imported {
 
 // SAFETY: DLPack's deleters may be called from any thread; the memory is only read.
 unsafe impl Send for Imported {}
-// SAFETY: as above.
+// SAFETY: a shared handle gives out a shared slice of memory that nobody here writes.
 unsafe impl Sync for Imported {}
 
 impl AsRef<[u8]> for Imported {
@@ -299,21 +299,31 @@ pub fn import(object: &Bound<'_, PyAny>, device: &Device, copying: Copying) -> P
     }
     let memory = Imported { managed, versioned, start, len };
     if layout.shape.count() == 0 {
-        return Tensor::from_bytes(&[], dtype, layout.shape, device).or_raise();
+        return Tensor::from_bytes_on(&[], dtype, layout.shape, device).or_raise();
     }
     if copying == Copying::Always {
-        let flat = Tensor::from_bytes(memory.as_ref(), dtype, [len / dtype.size()], device).or_raise()?;
+        let flat = Tensor::from_bytes_on(memory.as_ref(), dtype, [len / dtype.size()], device).or_raise()?;
         return restride(&flat, &layout, dtype, device);
     }
     if copying == Copying::Never && device.info().kind != DeviceKind::Cpu {
         return Err(raise("ArgumentError", format!("{device} cannot share this memory without a copy")));
     }
-    Tensor::from_host(HostMemory::new(memory), dtype, layout, device).or_raise()
+    Tensor::from_host_on(HostMemory::new(memory), dtype, layout, device).or_raise()
 }
 
 /// How a tensor lies in memory: the layout from the lowest byte on, that byte, and the length.
 fn place(tensor: &DlTensor, dtype: DType) -> PyResult<(Layout, *const u8, usize)> {
     let rank = usize::try_from(tensor.ndim).map_err(|_| raise("FormatError", "a negative number of axes"))?;
+    if rank > wootz_ir::shape::MAX_RANK {
+        let most = wootz_ir::shape::MAX_RANK;
+        return Err(raise(
+            "ShapeError",
+            format!("from_dlpack: {rank} axes, and at most {most} are possible"),
+        ));
+    }
+    if rank > 0 && tensor.shape.is_null() {
+        return Err(raise("FormatError", "from_dlpack: a tensor with axes and no shape"));
+    }
     let read = |pointer: *const i64| -> Vec<i64> {
         // SAFETY: the producer promises `ndim` entries.
         (0..rank).map(|i| unsafe { *pointer.add(i) }).collect()
@@ -323,19 +333,25 @@ fn place(tensor: &DlTensor, dtype: DType) -> PyResult<(Layout, *const u8, usize)
         return Err(raise("FormatError", format!("negative extents: {extents:?}")));
     }
     let shape: Shape = extents.iter().map(|&d| d as usize).collect();
+    shape.check("from_dlpack").or_raise()?;
     let mut layout = Layout::contiguous(&shape);
     if rank > 0 && !tensor.strides.is_null() {
         layout.strides = read(tensor.strides).iter().map(|&s| s as isize).collect();
     }
-    let (mut low, mut high) = (0isize, 1isize);
-    for (&extent, &stride) in layout.shape.iter().zip(&layout.strides) {
-        let span = (extent as isize - 1) * stride;
-        if span < 0 { low += span } else { high += span }
-    }
-    layout.offset = (-low) as usize;
-    let size = dtype.size() as isize;
     let first = (tensor.data as *const u8).wrapping_add(tensor.byte_offset as usize);
-    Ok((layout, first.wrapping_offset(low * size), ((high - low) * size) as usize))
+    if shape.count() == 0 {
+        return Ok((Layout::contiguous(&shape), first, 0));
+    }
+    if tensor.data.is_null() {
+        return Err(raise("FormatError", "from_dlpack: a tensor with elements and no memory"));
+    }
+    let size = dtype.size();
+    let too_far = || raise("ArgumentError", "from_dlpack: strides reach too far");
+    let strides = layout.strides.iter().map(|&s| s.checked_mul(size as isize).ok_or_else(too_far));
+    let strides: Vec<isize> = strides.collect::<PyResult<_>>()?;
+    let (low, high) = byte_range(&shape, &strides, size)?;
+    layout.offset = low.unsigned_abs() / size;
+    Ok((layout, first.wrapping_offset(low), (high - low) as usize))
 }
 
 /// An array over the memory of another library's tensor, without a copy where the device can.

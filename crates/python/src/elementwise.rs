@@ -15,7 +15,7 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
     let mut like = None;
     for argument in arguments[skip..].iter().chain(&arguments[..skip]) {
         if number_of(argument)?.is_none() {
-            like = Some(first_tensor(op, argument, arguments)?);
+            like = Some(first_tensor(argument, arguments)?);
             break;
         }
     }
@@ -24,7 +24,7 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
         None => {
             let number = number_of(arguments[skip])?;
             let number = number.ok_or_else(|| raise("ConversionError", "an array or a number is needed"))?;
-            scalar(number, None, &Device::default())?
+            scalar(number, None, &Device::current().or_raise()?)?
         }
     };
     let mut tensors = smallvec::SmallVec::<[Tensor; 3]>::new();
@@ -42,17 +42,14 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
 }
 
 /// The tensor of the argument that decides, on the device of the first array among the arguments.
-fn first_tensor(
-    op: ElementwiseOp,
-    argument: &Bound<'_, PyAny>,
-    all: &[&Bound<'_, PyAny>],
-) -> PyResult<Tensor> {
+fn first_tensor(argument: &Bound<'_, PyAny>, all: &[&Bound<'_, PyAny>]) -> PyResult<Tensor> {
     if let Ok(own) = argument.cast::<PyArray>() {
         return Ok(own.get().tensor());
     }
-    let placed = all.iter().find_map(|a| a.cast::<PyArray>().ok());
-    let device = placed.map_or_else(Device::default, |a| a.get().tensor().device().clone());
-    let _ = op;
+    let device = match all.iter().find_map(|a| a.cast::<PyArray>().ok()) {
+        Some(array) => array.get().tensor().device().clone(),
+        None => Device::current().or_raise()?,
+    };
     tensor_of(argument, None, &device, Copying::IfNeeded)
 }
 
@@ -145,7 +142,7 @@ pub fn clip(
     min: Option<&Bound<'_, PyAny>>,
     max: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyArray> {
-    let x = tensor_of(x, None, &device_for(x), Copying::IfNeeded)?;
+    let x = tensor_of(x, None, &device_for(x)?, Copying::IfNeeded)?;
     let mut result = x.clone();
     for (bound, op) in [(min, ElementwiseOp::Maximum), (max, ElementwiseOp::Minimum)] {
         let Some(bound) = bound else { continue };
@@ -158,8 +155,11 @@ pub fn clip(
     Ok(PyArray::new(result))
 }
 
-fn device_for(x: &Bound<'_, PyAny>) -> Device {
-    x.cast::<PyArray>().map_or_else(|_| Device::default(), |a| a.get().tensor().device().clone())
+fn device_for(x: &Bound<'_, PyAny>) -> PyResult<Device> {
+    match x.cast::<PyArray>() {
+        Ok(array) => Ok(array.get().tensor().device().clone()),
+        Err(_) => Device::current().or_raise(),
+    }
 }
 
 #[pymethods]

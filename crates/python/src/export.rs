@@ -45,8 +45,12 @@ pub fn host_view(py: Python<'_>, tensor: &Tensor) -> PyResult<HostView> {
         if let Some(view) = place(tensor)? {
             return Ok(view);
         }
-        let host =
-            Tensor::from_bytes(&tensor.to_bytes()?, tensor.dtype(), tensor.shape(), &wootz::Device::cpu())?;
+        let host = Tensor::from_bytes_on(
+            &tensor.to_bytes()?,
+            tensor.dtype(),
+            tensor.shape(),
+            &wootz::Device::cpu(),
+        )?;
         place(&host)?.ok_or_else(|| wootz::Error::Device {
             device: "cpu".into(),
             detail: "memory of the host cannot be read in place".into(),

@@ -57,7 +57,7 @@ fn selector(tensor: &Tensor, item: &Bound<'_, PyAny>) -> PyResult<Selector> {
         return range(slice).map(Selector::Basic);
     }
     if let Ok(flag) = item.cast::<PyBool>() {
-        return Ok(Selector::Where(Tensor::scalar(flag.is_true(), DType::Bool, tensor.device())));
+        return Ok(Selector::Where(Tensor::scalar_on(flag.is_true(), DType::Bool, tensor.device())));
     }
     if item.is_instance_of::<PyInt>() {
         return Ok(Selector::Basic(Index::At(item.extract()?)));
@@ -130,7 +130,7 @@ impl PyArray {
     fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         self.update(py, |tensor| {
             let value = match number_of(value)? {
-                Some(number) => Tensor::scalar(number, tensor.dtype(), tensor.device()),
+                Some(number) => Tensor::scalar_on(number, tensor.dtype(), tensor.device()),
                 None => tensor_of(value, None, tensor.device(), Copying::IfNeeded)?,
             };
             let parts = selectors(tensor, key)?;

@@ -52,7 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         };
     }
     functions! {
-        array::eval, array::explain, array::_from_bytes,
+        array::eval, array::eval_async, array::explain, array::_from_bytes,
         run::_panic, device::devices, device::default_device,
         dlpack::from_dlpack,
         movement::concat, movement::stack,

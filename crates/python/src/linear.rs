@@ -45,7 +45,7 @@ pub fn attention(
 ) -> PyResult<PyArray> {
     let q = q.tensor();
     let mask = mask.map(|m| m.tensor());
-    let position = position.map(|p| Tensor::scalar(p, wootz::DType::I64, q.device()));
+    let position = position.map(|p| Tensor::scalar_on(p, wootz::DType::I64, q.device()));
     let options =
         AttentionOptions { scale, mask: mask.as_ref(), position: position.as_ref(), window, softcap };
     array(q.attention(&k.tensor(), &v.tensor(), options))

@@ -85,9 +85,12 @@ impl PyModel {
         if !path.exists() {
             return Err(raise("FileError", format!("{shown}: no such file or folder")));
         }
-        let model = interruptible(py, move || Model::open(&path, &device, ModelOptions { precise }))?;
-        let model = Arc::new(model.map_err(from_llm)?);
         let options = SessionOptions { context, cache };
+        let model = interruptible(py, move || {
+            let gguf = wootz_llm::hub::open(&path)?;
+            Model::place(gguf, &device, ModelOptions { precise }, options, &mut |_| {})
+        })?;
+        let model = Arc::new(model.map_err(from_llm)?);
         let session = Session::new(&model, options).map_err(from_llm)?;
         Ok(PyModel { model, options, session: Arc::new(Mutex::new(Some(session))) })
     }
@@ -164,13 +167,13 @@ impl PyModel {
     }
 
     /// A conversation in the form that the model was trained on.
-    fn render(&self, messages: Vec<(String, String)>, answer: bool) -> PyResult<String> {
+    fn render(&self, py: Python<'_>, messages: Vec<(String, String)>, answer: bool) -> PyResult<String> {
         let Some(template) = self.model.template() else {
             return Err(raise("ModelError", "this model has no chat template; generate() continues a text"));
         };
         let messages: Vec<Message> =
             messages.into_iter().map(|(role, content)| Message::new(role, content)).collect();
-        template.render(&messages, answer).map_err(from_llm)
+        py.detach(|| template.render(&messages, answer)).map_err(from_llm)
     }
 
     /// Forgets the sequence of the last call.
@@ -181,6 +184,12 @@ impl PyModel {
     #[getter]
     fn device(&self) -> PyDevice {
         PyDevice(self.model.device().clone())
+    }
+
+    /// Why the model is on its device, where that was chosen automatically.
+    #[getter]
+    fn device_reason(&self) -> Option<String> {
+        self.model.placement().map(|placement| placement.reason(self.model.device()))
     }
 
     #[getter]
@@ -206,6 +215,8 @@ impl PyModel {
 /// What the generating thread says.
 enum Said {
     Text(String),
+    /// The model goes on on another device.
+    Notice(String),
     End(Box<Generated>),
     Failed(Error),
 }
@@ -216,6 +227,8 @@ fn generate(
     sender: &SyncSender<Said>,
     home: &Mutex<Option<Session>>,
 ) {
+    let notices = sender.clone();
+    session.on_notice(move |notice| drop(notices.send(Said::Notice(notice.to_string()))));
     let run = || {
         session.generate(request, |piece| {
             let heard = piece.is_empty() || sender.send(Said::Text(piece.to_string())).is_ok();
@@ -255,6 +268,10 @@ impl PyStream {
             match py.detach(look) {
                 None => return Ok(None),
                 Some(Ok(Said::Text(text))) => return Ok(Some(text)),
+                Some(Ok(Said::Notice(text))) => {
+                    let message = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();
+                    PyErr::warn(py, &py.get_type::<pyo3::exceptions::PyRuntimeWarning>(), &message, 1)?;
+                }
                 Some(Ok(Said::End(generated))) => {
                     *self.generated.lock() = Some(generated);
                     self.close();

@@ -16,6 +16,9 @@ const TINY: f64 = 32_768.0;
 /// Work that may take long enough for a person to press Ctrl-C.
 const LONG: f64 = 5e8;
 
+/// Nodes whose planning may take long enough for that.
+const MANY_NODES: usize = 5_000;
+
 /// Calls `f` without the interpreter lock.
 pub fn detached<T: Send>(py: Python<'_>, f: impl FnOnce() -> wootz::Result<T> + Send) -> PyResult<T> {
     match py.detach(|| catch_unwind(AssertUnwindSafe(f))) {
@@ -55,15 +58,18 @@ pub fn interruptible<T: Send + 'static>(
 /// Computes tensors. Tiny work is done at once; other work without the interpreter lock; long work so that it can be
 /// interrupted.
 pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
-    if tensors.iter().all(|t| t.is_evaluated()) {
+    if tensors.iter().all(|t| t.is_ready()) {
         return Ok(());
     }
-    let Some(mut evaluation) = Evaluation::of(tensors.iter().copied()).or_raise()? else { return Ok(()) };
+    let Some(mut evaluation) = Evaluation::of(tensors.iter().copied()).or_raise()? else {
+        // What was started before is waited for, so that Ctrl-C is heard.
+        let started: Vec<Tensor> = tensors.iter().map(|&t| t.clone()).collect();
+        return interruptible(py, move || wootz::eval(&started))?.or_raise();
+    };
     if evaluation.work().is_none() && tensors[0].device().name() == "cpu" {
-        evaluation = detached(py, move || {
-            evaluation.prepare()?;
-            Ok(evaluation)
-        })?;
+        let large = evaluation.unplanned() > MANY_NODES;
+        let plan = move || evaluation.prepare().map(|()| evaluation);
+        evaluation = if large { interruptible(py, plan)?.or_raise()? } else { detached(py, plan)? };
     }
     let on_host = evaluation.device().is_some_and(|device| device.info().kind == DeviceKind::Cpu);
     let work = evaluation.work().filter(|_| on_host);

@@ -1,33 +1,10 @@
-//! The conformance kit: what every device has to get right, and how closely.
-//!
-//! In the order of use: [`cases()`] lists [`Case`]s, each a small graph over leaves with given values and a given
-//! physical layout; a runner binds the leaves on a device, evaluates the graph, and hands the result to
-//! [`Case::check`], which compares it with the reference evaluator within the case's [`Tolerance`].
-//! [`expected_faults`] lists graphs that have to end in a fault instead; [`random_graph`] makes large graphs for
-//! property tests; [`exceptions`] holds the known failures as data.
-//!
-//! Promises: everything is deterministic, the same list of cases on every machine; a case draws its numbers from its
-//! own name, so that adding one case changes no other; bytes of a leaf that belong to no element are poison, so
-//! that a read outside of the layout shows. The kit knows no device: it depends on the IR alone.
+//! What only tests need: large random graphs, and graphs whose generated code is kept in git. Conformance cases, which a
+//! device runs at its first use, are in `wootz-conformance`; tests find them here too.
 #![forbid(unsafe_code)]
 
-mod case;
-mod compare;
-pub mod exceptions;
-mod families;
-mod faults;
-mod leaf;
-mod random;
+mod golden;
 mod random_graph;
-mod tolerance;
-mod values;
 
-pub use case::{Build, Case, Leeway, Numpy};
-pub use compare::{Mismatch, compare, compare_scaled};
-pub use families::{Level, cases};
-pub use faults::{FaultCase, expected_faults};
-pub use leaf::{LayoutClass, Leaf, decode, encode};
-pub use random::Random;
+pub use golden::{compare_golden, golden_graphs};
 pub use random_graph::{RandomGraph, random_graph};
-pub use tolerance::{Tolerance, elementwise_tolerance, epsilon, ulp};
-pub use values::Values;
+pub use wootz_conformance::*;

@@ -9,7 +9,7 @@ fn map_points(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation
     let first = group_index(group) * arg_run();
     let end = min(arg_points(), first + arg_run());
     for (var i = first + lane; i < end; i += WG) {
-        finish(i, 0u);
+        finish(i);
     }
 }
 
@@ -19,7 +19,7 @@ fn map_quads(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_
     let first = group_index(group) * arg_run();
     let end = min(arg_points(), first + arg_run());
     for (var i = first + lane; i < end; i += WG) {
-        finish_4(4u * i, vec4<u32>());
+        finish_4(4u * i);
     }
 }
 

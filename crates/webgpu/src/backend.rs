@@ -1,8 +1,8 @@
 //! WebGPU as a device.
 
 use crate::device::{Gpu, Options, failure};
+use crate::executable::GpuExecutable;
 use crate::memory::{GpuMemory, memory};
-use crate::run::GpuExecutable;
 use parking_lot::RwLock;
 use std::any::Any;
 use std::sync::Arc;
@@ -13,22 +13,6 @@ use wootz_plan::{Capabilities, Plan};
 
 /// Why f64 is refused.
 pub(crate) const NO_F64: &str = "WGSL has no 64-bit floats; cast to f32, or use the cpu";
-
-/// What fuses on an adapter with so many storage bindings. Two inputs and an epilogue may have as many loads each; the store
-/// and the faults take a binding each. An op of three operands must fit in any case.
-pub(crate) fn fusion(bindings: usize) -> Capabilities {
-    let plenty = bindings >= 11;
-    Capabilities {
-        fuses_input: if plenty {
-            |kernel, _| !matches!(kernel, "sort" | "argsort" | "wkv7")
-        } else {
-            |_, _| false
-        },
-        max_loads: if plenty { ((bindings - 2) / 3).min(16) } else { 3 },
-        max_ops: 64,
-        ..Capabilities::ALL
-    }
-}
 
 /// A GPU by wgpu.
 pub struct WebGpuBackend {
@@ -41,7 +25,7 @@ impl WebGpuBackend {
     /// The adapter that the environment names (`WOOTZ_WEBGPU_ADAPTER`: an index or a part of a name), else the most
     /// capable one. An error where there is none.
     pub fn new() -> Result<WebGpuBackend> {
-        WebGpuBackend::with_options(Options::from_environment())
+        WebGpuBackend::with_options(Options::current())
     }
 
     /// The adapter and the bounds that `options` name.
@@ -96,7 +80,7 @@ impl Backend for WebGpuBackend {
 
     fn capabilities(&self) -> Capabilities {
         let gpu = self.gpu.read();
-        Capabilities { alignment: gpu.alignment.max(256), ..fusion(gpu.target.max_bindings) }
+        Capabilities { alignment: gpu.alignment.max(256), ..gpu.facts.capabilities() }
     }
 
     fn refuses(&self, dtype: DType) -> Option<&'static str> {

@@ -1,14 +1,14 @@
 //! The adapter, and the logical device that is opened on it.
 
 use crate::NAME;
-use crate::codegen::Target;
+use crate::codegen::Facts;
 use crate::groups::Groups;
-use crate::memory::Block;
+use crate::memory::{Block, GpuMemory, memory};
 use crate::pipelines::Pipelines;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wootz_backend::{DeviceInfo, DeviceKind, Pool, PoolLimits};
+use wootz_backend::{Buffer, DeviceInfo, DeviceKind, Pool, PoolLimits};
 use wootz_ir::{Error, Result};
 
 /// What is chosen and bounded when a device is opened.
@@ -26,7 +26,7 @@ pub struct Options {
 
 impl Options {
     /// What `WOOTZ_WEBGPU_ADAPTER` and `WOOTZ_WEBGPU_PLAIN` say.
-    pub fn from_environment() -> Options {
+    pub fn current() -> Options {
         let text = |name| std::env::var(name).ok().filter(|v| !v.is_empty());
         Options {
             adapter: text("WOOTZ_WEBGPU_ADAPTER"),
@@ -41,7 +41,7 @@ pub(crate) struct Gpu {
     pub device: wgpu::Device,
     pub queue: wgpu::Queue,
     pub info: DeviceInfo,
-    pub target: Target,
+    pub facts: Facts,
     pub features: wgpu::Features,
     /// Buffers for every use but mapping.
     pub pool: Pool<Block>,
@@ -109,7 +109,7 @@ impl Gpu {
         let staging_limits = PoolLimits { live: memory, cached: 64 << 20, blocks: 16 };
         Ok(Gpu {
             info: device_info(&about, &limits, features, memory),
-            target: Target {
+            facts: Facts {
                 // Windows start at multiples of their size, which must be aligned; positions in words stay below 2³².
                 max_binding: (binding.min(1 << 32) / 256 * 256).max(256),
                 max_bindings: limits.max_storage_buffers_per_shader_stage as usize,
@@ -135,6 +135,15 @@ impl Gpu {
             queue,
             reports,
         })
+    }
+
+    /// The memory behind a buffer, where it is this device's.
+    pub fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b GpuMemory> {
+        let memory = memory(buffer)?;
+        if memory.gpu().generation != self.generation {
+            return Err(failure("a buffer was lost with the device that held it; compute its tensor again"));
+        }
+        Ok(memory)
     }
 
     /// Why the device is gone, if it is.

@@ -15,16 +15,16 @@ mod codegen;
 mod device;
 mod disk;
 mod exec;
+mod executable;
 mod groups;
 mod memory;
 mod pipelines;
 pub mod raw;
-mod run;
-#[cfg(test)]
-mod validation;
 
 pub use backend::WebGpuBackend;
+pub use codegen::{Binding, Facts, Launch};
 pub use device::Options;
+pub use executable::launches;
 pub use raw::{Batch, Buffer, Device, Kernel};
 
 /// The name that the device is chosen by.

@@ -148,7 +148,7 @@ impl GpuMemory {
     }
 
     fn fetch(&self, offset: usize, span: usize) -> Result<Vec<u8>> {
-        let gpu = &*self.gpu;
+        let gpu = &self.gpu;
         let staging = Staging::new(gpu, span)?;
         let submission = gpu.guarded("downloading", || {
             let mut encoder = gpu.device.create_command_encoder(&Default::default());
@@ -160,18 +160,18 @@ impl GpuMemory {
 }
 
 /// A buffer that the host reads from, back in its pool when dropped.
-pub(crate) struct Staging<'a> {
-    gpu: &'a Gpu,
+pub(crate) struct Staging {
+    gpu: Arc<Gpu>,
     buffer: Option<wgpu::Buffer>,
     size: usize,
 }
 
-impl<'a> Staging<'a> {
-    pub fn new(gpu: &'a Gpu, bytes: usize) -> Result<Staging<'a>> {
+impl Staging {
+    pub fn new(gpu: &Arc<Gpu>, bytes: usize) -> Result<Staging> {
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let (buffer, size) =
             take(gpu, &gpu.staging, bytes, "a transfer to the host", |size| make(gpu, size, usage))?;
-        Ok(Staging { gpu, buffer: Some(buffer), size })
+        Ok(Staging { gpu: gpu.clone(), buffer: Some(buffer), size })
     }
 
     pub fn raw(&self) -> &wgpu::Buffer {
@@ -200,7 +200,7 @@ impl<'a> Staging<'a> {
     }
 }
 
-impl Drop for Staging<'_> {
+impl Drop for Staging {
     fn drop(&mut self) {
         if let Some(buffer) = self.buffer.take() {
             self.gpu.staging.give(buffer, self.size);

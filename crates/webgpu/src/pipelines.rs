@@ -1,16 +1,16 @@
 //! Pipelines by source.
 
-use crate::codegen::{Dispatch, UserKernel};
+use crate::codegen::{Launch, UserKernel};
 use crate::device::Gpu;
 use crate::{disk, raw};
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use wootz_gpu::Cache;
 use wootz_ir::Result;
 
 /// A compiled shader and how its bindings are laid out.
@@ -23,7 +23,7 @@ pub(crate) struct Pipeline {
 
 /// What has been compiled on a device; with a driver's own cache behind it where the adapter has one.
 pub(crate) struct Pipelines {
-    known: Mutex<FxHashMap<String, Arc<Pipeline>>>,
+    known: Cache<Arc<Pipeline>>,
     cache: Option<wgpu::PipelineCache>,
     /// Where the driver's cache is kept, how many pipelines there were when it was last written, and when that was.
     file: Option<PathBuf>,
@@ -35,9 +35,6 @@ static PIPELINES: AtomicU64 = AtomicU64::new(0);
 fn fresh() -> u64 {
     PIPELINES.fetch_add(1, Ordering::Relaxed)
 }
-
-/// Pipelines that are remembered; with one more, all are forgotten. Plans hold on to theirs.
-const MOST: usize = 4096;
 
 /// The least time between two writes of the driver's cache.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -53,7 +50,7 @@ impl Pipelines {
             // adapter and the driver's version, and starts afresh where they differ.
             unsafe { device.create_pipeline_cache(&descriptor) }
         });
-        Pipelines { known: Mutex::default(), cache, file, written: Mutex::default() }
+        Pipelines { known: Cache::default(), cache, file, written: Mutex::default() }
     }
 
     /// Writes the driver's cache to disk if there is something new in it and the last time is a while ago. Not to be able
@@ -77,55 +74,51 @@ impl Pipelines {
 
     /// How many pipelines there are.
     pub fn count(&self) -> usize {
-        self.known.lock().len()
+        self.known.count()
     }
 
     /// The pipeline of a launch, compiled at its first use.
-    pub fn get(&self, gpu: &Gpu, dispatch: &Dispatch, label: &str) -> Result<Arc<Pipeline>> {
-        let key = match &dispatch.user {
+    pub fn get(&self, gpu: &Gpu, launch: &Launch, label: &str) -> Result<Arc<Pipeline>> {
+        let key = match &launch.user {
             // A user's text has several pipelines: by entry point, constants, and how many bindings it is given.
             Some(user) => {
-                let count = dispatch.bindings.len();
-                Cow::from(format!("{} {:?} {count}\n{}", dispatch.entry, user.constants, dispatch.source))
+                let count = launch.bindings.len();
+                Cow::from(format!("{} {:?} {count}\n{}", launch.entry, user.constants, launch.source))
             }
-            None => Cow::from(&dispatch.source),
+            None => Cow::from(&launch.source),
         };
-        if let Some(known) = self.known.lock().get(&*key) {
+        let slot = self.known.slot(&key);
+        if let Some(known) = slot.get() {
             return Ok(known.clone());
         }
-        let made = Arc::new(match &dispatch.user {
-            Some(user) => compile_user(gpu, dispatch, user)?,
-            None => gpu.guarded(&format!("compiling {} for {label}", dispatch.entry), || {
-                self.compile(&gpu.device, dispatch)
+        let made = Arc::new(match &launch.user {
+            Some(user) => compile_user(gpu, launch, user)?,
+            None => gpu.guarded(&format!("compiling {} for {label}", launch.entry), || {
+                self.compile(&gpu.device, launch)
             })?,
         });
-        let mut known = self.known.lock();
-        if known.len() >= MOST {
-            known.clear();
-        }
-        known.insert(key.into_owned(), made.clone());
-        Ok(made)
+        Ok(slot.get_or_init(|| made).clone())
     }
 
-    fn compile(&self, device: &wgpu::Device, dispatch: &Dispatch) -> Pipeline {
+    fn compile(&self, device: &wgpu::Device, launch: &Launch) -> Pipeline {
         let checks = wgpu::ShaderRuntimeChecks {
             bounds_checks: false,
             force_loop_bounding: false,
             ..wgpu::ShaderRuntimeChecks::checked()
         };
         let descriptor = wgpu::ShaderModuleDescriptor {
-            label: Some(&dispatch.entry),
-            source: wgpu::ShaderSource::Wgsl(dispatch.source.as_str().into()),
+            label: Some(&launch.entry),
+            source: wgpu::ShaderSource::Wgsl(launch.source.as_str().into()),
         };
         // SAFETY: the planner keeps every position inside its buffer, indices from data are checked by the shader itself,
         // and every loop counts towards a bound.
         let module = unsafe { device.create_shader_module_trusted(descriptor, checks) };
-        let (layout, pipeline_layout) = layouts(device, dispatch);
+        let (layout, pipeline_layout) = layouts(device, launch);
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(&dispatch.entry),
+            label: Some(&launch.entry),
             layout: Some(&pipeline_layout),
             module: &module,
-            entry_point: Some(&dispatch.entry),
+            entry_point: Some(&launch.entry),
             compilation_options: wgpu::PipelineCompilationOptions {
                 zero_initialize_workgroup_memory: false,
                 ..Default::default()
@@ -142,28 +135,28 @@ impl Drop for Pipelines {
     }
 }
 
-fn compile_user(gpu: &Gpu, dispatch: &Dispatch, user: &UserKernel) -> Result<Pipeline> {
-    let (layout, pipeline_layout) = gpu.guarded("laying out bindings", || layouts(&gpu.device, dispatch))?;
+fn compile_user(gpu: &Gpu, launch: &Launch, user: &UserKernel) -> Result<Pipeline> {
+    let (layout, pipeline_layout) = gpu.guarded("laying out bindings", || layouts(&gpu.device, launch))?;
     let constants: Vec<(&str, f64)> =
         user.constants.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    let pipeline = raw::compile(gpu, &dispatch.source, &dispatch.entry, &constants, Some(&pipeline_layout))?;
+    let pipeline = raw::compile(gpu, &launch.source, &launch.entry, &constants, Some(&pipeline_layout))?;
     Ok(Pipeline { id: fresh(), pipeline, layout })
 }
 
-fn layouts(device: &wgpu::Device, dispatch: &Dispatch) -> (wgpu::BindGroupLayout, wgpu::PipelineLayout) {
+fn layouts(device: &wgpu::Device, launch: &Launch) -> (wgpu::BindGroupLayout, wgpu::PipelineLayout) {
     let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: Some(&dispatch.entry),
-        entries: &layout_entries(dispatch),
+        label: Some(&launch.entry),
+        entries: &layout_entries(launch),
     });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: Some(&dispatch.entry),
+        label: Some(&launch.entry),
         bind_group_layouts: &[Some(&layout)],
         immediate_size: 0,
     });
     (layout, pipeline_layout)
 }
 
-fn layout_entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
+fn layout_entries(launch: &Launch) -> Vec<wgpu::BindGroupLayoutEntry> {
     let entry = |binding: usize, ty, bytes: usize| wgpu::BindGroupLayoutEntry {
         binding: binding as u32,
         visibility: wgpu::ShaderStages::COMPUTE,
@@ -176,18 +169,18 @@ fn layout_entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
     };
     let uniform = wgpu::BufferBindingType::Uniform;
     let mut entries = Vec::new();
-    if !dispatch.uniform.is_empty() {
-        entries.push(entry(0, uniform, dispatch.uniform.len() * 4));
+    if !launch.uniform.is_empty() {
+        entries.push(entry(0, uniform, launch.uniform.len() * 4));
     }
-    if !dispatch.params.is_empty() {
-        entries.push(entry(1, uniform, dispatch.params.len().next_multiple_of(2) * 8));
+    if !launch.params.is_empty() {
+        entries.push(entry(1, uniform, launch.params.len().next_multiple_of(2) * 8));
     }
-    for (i, binding) in dispatch.bindings.iter().enumerate() {
+    for (i, binding) in launch.bindings.iter().enumerate() {
         entries.push(entry(
-            dispatch.first_slot() + i,
+            launch.first_slot() + i,
             wgpu::BufferBindingType::Storage { read_only: binding.read_only },
             // Ours may be declared as quads; what a user's declares is compared when it runs.
-            if dispatch.user.is_some() { 0 } else { binding.bytes.min(16) },
+            if launch.user.is_some() { 0 } else { binding.bytes.min(16) },
         ));
     }
     entries

@@ -41,7 +41,7 @@ pub struct Kernel {
 impl Device {
     /// The adapter that the environment names, else the most capable one.
     pub fn new() -> Result<Device> {
-        Device::with_options(&Options::from_environment())
+        Device::with_options(&Options::current())
     }
 
     /// The adapter and the bounds that `options` name.
@@ -138,7 +138,7 @@ pub struct Batch<'a> {
 impl Batch<'_> {
     /// Adds a launch.
     pub fn add(&mut self, kernel: &Kernel, buffers: &[&Buffer], groups: [u32; 3]) -> Result<()> {
-        let limit = self.gpu.target.max_groups;
+        let limit = self.gpu.facts.max_groups;
         if groups.iter().any(|&g| g > limit) {
             return Err(failure(format!(
                 "{}: {groups:?} workgroups where {limit} are the most",
@@ -212,14 +212,14 @@ impl Batch<'_> {
 
 /// Two timestamps on their way to the host.
 struct Times<'a> {
-    gpu: &'a Gpu,
+    gpu: &'a Arc<Gpu>,
     queries: wgpu::QuerySet,
     resolved: wgpu::Buffer,
-    staging: Staging<'a>,
+    staging: Staging,
 }
 
 impl<'a> Times<'a> {
-    fn new(gpu: &'a Gpu) -> Result<Times<'a>> {
+    fn new(gpu: &'a Arc<Gpu>) -> Result<Times<'a>> {
         let staging = Staging::new(gpu, 16)?;
         let (queries, resolved) = gpu.guarded("making timestamps", || {
             let queries = gpu.device.create_query_set(&wgpu::QuerySetDescriptor {

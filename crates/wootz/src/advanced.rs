@@ -193,7 +193,7 @@ impl Tensor {
         // A position outside of its own axis must not alias one inside of another: it is sent beyond the end, where the
         // gather finds it.
         if let Some(valid) = valid {
-            let beyond = Tensor::scalar(total as i64, DType::I64, self.device());
+            let beyond = Tensor::scalar_on(total as i64, DType::I64, self.device());
             positions = valid.where_(&positions, &beyond)?;
         }
         let place = if adjacent { axes[0] } else { 0 };
@@ -272,7 +272,7 @@ fn split(tensor: &Tensor, parts: &[Part]) -> Split {
                 continue;
             }
             Part::Basic(Index::At(i)) if any_array => {
-                (Index::All, Some(Tensor::scalar(*i, DType::I64, tensor.device())))
+                (Index::All, Some(Tensor::scalar_on(*i, DType::I64, tensor.device())))
             }
             Part::Basic(index) => (*index, None),
             Part::Along(array) => (Index::All, Some(array.clone())),

@@ -1,13 +1,12 @@
 //! What a device costs and what it can do at most, measured once and kept on disk.
 //!
 //! One piece of code serves `auto`, which needs to know what a plan will cost, and `wootz bench`, which says how near the
-//! limit a kernel comes. Results are kept per device in the user's cache folder, under a name made of everything that the
-//! device says about itself and the version of Wootz: another driver, thread count or release is measured anew.
+//! limit a kernel comes. Results are kept per device in the user's cache folder.
 
 use crate::device::Device;
+use crate::disk;
 use crate::dispatch::CostModel;
 use crate::tensor::Tensor;
-use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 use std::time::Instant;
 use wootz_backend::DeviceKind;
@@ -40,12 +39,12 @@ impl Calibration {
         }
     }
 
-    /// Measures now, whatever is on disk, and puts it there. That it cannot be put there is no error: it is measured
-    /// again next time.
+    /// Measures now, whatever is on disk, and puts it there. A folder that cannot be written is not an error: the device is
+    /// measured again next time.
     pub fn renew(device: &Device) -> Result<Calibration> {
         let calibration = Calibration::measure(device)?;
         if let Some(path) = Calibration::path(device) {
-            let _ = write_whole(&path, &calibration.to_text());
+            let _ = disk::write(&path, &calibration.to_text());
         }
         Ok(calibration)
     }
@@ -61,17 +60,12 @@ impl Calibration {
 
     /// The calibration on disk, if there is one that can be read.
     pub fn stored(device: &Device) -> Option<Calibration> {
-        Calibration::parse(&std::fs::read_to_string(Calibration::path(device)?).ok()?)
+        Calibration::parse(&disk::read(&Calibration::path(device)?)?)
     }
 
     /// Where the calibration of a device is kept; nowhere without a home folder.
     pub fn path(device: &Device) -> Option<PathBuf> {
-        let info = device.info();
-        let mut hasher = rustc_hash::FxHasher::default();
-        (&info.name, &info.description, info.kind.name(), &info.facts, info.memory_limit).hash(&mut hasher);
-        (env!("CARGO_PKG_VERSION"), FIELDS).hash(&mut hasher);
-        let name = format!("{}-{:016x}.txt", info.name, hasher.finish());
-        Some(cache_folder()?.join("wootz").join("calibration").join(name))
+        disk::path(device, "calibration")
     }
 
     fn values(&self) -> [f64; FIELDS.len()] {
@@ -105,24 +99,6 @@ impl Calibration {
 /// The figures of a file, in order.
 const FIELDS: [&str; 7] =
     ["submit_s", "step_s", "byte_s", "flop_s", "transfer_s", "limit_bytes_per_s", "limit_flops_per_s"];
-
-fn cache_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let home = || set("HOME").or_else(|| set("USERPROFILE"));
-    set("XDG_CACHE_HOME").or_else(|| {
-        home().map(|h| h.join(if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" }))
-    })
-}
-
-/// Writes beside and renames, so that another process never reads half a file.
-fn write_whole(path: &std::path::Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, path)
-}
 
 /// Seconds since some moment.
 type Clock<'a> = dyn Fn() -> f64 + 'a;
@@ -166,7 +142,7 @@ impl CostModel {
         let product = best_of(5, clock, || square.matmul(&square)?.eval().map(|_| ()))?;
         let mut bytes = vec![0; count * 4];
         let (value, _) = long.value()?;
-        let transfer = best_of(3, clock, || value.device.backend().download(&value.buffer, 0, &mut bytes))?;
+        let transfer = best_of(3, clock, || value.read(0, &mut bytes))?;
         Ok(CostModel {
             submit: (submit - step).max(submit * 0.01),
             step,

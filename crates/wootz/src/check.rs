@@ -1,19 +1,20 @@
 //! A device on trial: the conformance cases run on it and compared with the reference evaluator.
 
 use crate::device::Device;
-use crate::eval::{Value, planned};
+use crate::eval::explain_nodes;
 use crate::tensor::Tensor;
+use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use wootz_backend::{DeviceKind, HostMemory};
+use wootz_conformance::exceptions::{EXCEPTIONS, Ledger, Verdict};
+use wootz_conformance::{Build, Case, Leaf, Mismatch, cases, decode, expected_faults};
 use wootz_ir::graph::NodeRef;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Error, Result};
-use wootz_testkit::exceptions::{EXCEPTIONS, Ledger, Verdict};
-use wootz_testkit::{Build, Case, Leaf, Mismatch, cases, decode, expected_faults};
 
-pub use wootz_testkit::Level;
+pub use wootz_conformance::Level;
 
 /// How one op family of one dtype did.
 #[derive(Clone, Debug, Default)]
@@ -84,18 +85,37 @@ pub fn check(device: &Device, level: Level, mut progress: impl FnMut(usize, usiz
     check_matching(device, level, |_| true, &mut progress)
 }
 
-/// The same, for the cases that `wanted` picks by name.
+/// The quick cases of one family.
+pub(crate) fn check_family(
+    device: &Device,
+    family: &str,
+    progress: &mut impl FnMut(usize, usize),
+) -> CheckReport {
+    check_where(device, Level::Quick, |own, _| own == family, progress)
+}
+
+/// The same as [`check`], for the cases that `wanted` picks by name.
 pub fn check_matching(
     device: &Device,
     level: Level,
     wanted: impl Fn(&str) -> bool,
     progress: &mut impl FnMut(usize, usize),
 ) -> CheckReport {
+    check_where(device, level, |_, name| wanted(name), progress)
+}
+
+/// The same, for the cases that `wanted` picks by family and name.
+fn check_where(
+    device: &Device,
+    level: Level,
+    wanted: impl Fn(&str, &str) -> bool,
+    progress: &mut impl FnMut(usize, usize),
+) -> CheckReport {
     let mut report = CheckReport { device: device.name().into(), ..CheckReport::default() };
     let all = cases(level);
     let count = all.len();
-    let cases: Vec<Case> = all.into_iter().filter(|c| wanted(&c.name)).collect();
-    let faults: Vec<_> = expected_faults().into_iter().filter(|c| wanted(&c.name)).collect();
+    let cases: Vec<Case> = all.into_iter().filter(|c| wanted(c.family, &c.name)).collect();
+    let faults: Vec<_> = expected_faults().into_iter().filter(|c| wanted(c.family, &c.name)).collect();
     let total = cases.len() + faults.len();
     let mut ledger = Ledger::new(device.name(), EXCEPTIONS);
     let run_case = |i: usize| {
@@ -141,12 +161,12 @@ const AHEAD: usize = 512;
 
 /// Tells a device what it will be asked to run, so that it may compile many kernels at once.
 fn prepare(device: &Device, cases: &[Case]) {
-    if device.info().kind == DeviceKind::Cpu || device.is_auto() {
+    if device.info().kind == DeviceKind::Cpu || device.candidates().is_some() {
         return;
     }
     let plan = |case: &Case| {
         let nodes = bind(device, &case.leaves).ok()?;
-        planned(device, &(case.build)(&nodes).ok()?)
+        Some(explain_nodes(device, &[(case.build)(&nodes).ok()?]).ok()?.plan)
     };
     let plans: Vec<_> = cases.iter().filter_map(plan).collect();
     device.backend().prepare(&plans);
@@ -202,13 +222,11 @@ pub fn bind(device: &Device, leaves: &[Leaf]) -> Result<Vec<NodeRef>> {
         if leaf.donated {
             // Given away to be written in place, so it must be the device's own memory.
             let bytes = leaf.bytes();
-            let buffer = device.home().backend().allocate(bytes.len())?;
-            device.home().backend().upload(&buffer, 0, &bytes)?;
-            let value = Value { device: device.home(), buffer };
+            let value = Value::upload(&device.home(), &bytes)?;
             return Ok(Tensor::from_value(value, leaf.layout.clone(), leaf.dtype(), device).donate()?.node);
         }
         let memory = HostMemory::new(Aligned::new(&leaf.bytes()));
-        Ok(Tensor::from_host(memory, leaf.dtype(), leaf.layout.clone(), device)?.node)
+        Ok(Tensor::from_host_on(memory, leaf.dtype(), leaf.layout.clone(), device)?.node)
     };
     leaves.iter().map(tensor).collect()
 }

@@ -1,39 +1,50 @@
 //! Functions of tensors, compiled once per signature and replayed.
 
 use crate::device::Device;
-use crate::eval::{run, work_of};
+use crate::dispatch::{self, Quote};
+use crate::eval::Explanation;
+use crate::program::{Program, Residence};
+use crate::standing::OnProgress;
 use crate::tensor::Tensor;
+use crate::value::value_in;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use wootz_backend::Executable;
 use wootz_ir::graph::{Leaf, Node, NodeRef, Payload, Trace};
 use wootz_ir::{DType, Error, Layout, Number, Result, Shape};
-use wootz_plan::Plan;
 
-/// What a plan of a function depends on: device, shapes and dtypes of the arguments, and which of them are donated.
+/// What a plan of a function depends on: shapes and dtypes of the arguments, and which of them are donated.
 type Signature = Vec<(DType, Shape, bool)>;
 
 type Function = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 
-/// A function that is traced once for each signature of its arguments; later calls bind buffers and run the plan.
+/// A function that is traced once for each signature of its arguments; later calls bind buffers and run the plan. On an
+/// automatic device the first call with a signature chooses the device that runs it from then on.
 pub struct Compiled {
     function: Box<Function>,
     device: Device,
     /// By the hash of their signatures, which is made without copying shapes.
     plans: Mutex<FxHashMap<u64, SmallVec<[Arc<Traced>; 1]>>>,
+    /// Captured tensors that were moved to the device of a plan, so that plans of several signatures share one copy.
+    moved: Mutex<Vec<Moved>>,
 }
 
-/// The plan of one signature.
+/// A captured tensor's own value, and a copy of it on another device.
+struct Moved {
+    own: Payload,
+    copy: Payload,
+    device: Device,
+}
+
+/// The program of one signature.
 struct Traced {
     signature: Signature,
-    executable: Arc<dyn Executable>,
+    program: Program,
     leaves: Vec<Bound>,
     constants: Vec<Number>,
     dtypes: Vec<DType>,
-    work: f64,
 }
 
 /// An argument's value, and whether it is donated.
@@ -51,7 +62,7 @@ enum Bound {
     /// The n-th argument.
     Argument(usize),
     /// A tensor that the function captured.
-    Captured(Leaf),
+    Captured(Payload),
 }
 
 /// Marks the leaf that stands for an argument while the function is traced.
@@ -62,13 +73,24 @@ pub fn compile(
     device: &Device,
     function: impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync + 'static,
 ) -> Compiled {
-    Compiled { function: Box::new(function), device: device.clone(), plans: Mutex::default() }
+    Compiled {
+        function: Box::new(function),
+        device: device.clone(),
+        plans: Mutex::default(),
+        moved: Mutex::default(),
+    }
 }
 
 impl Compiled {
     /// Calls the function. Arguments are evaluated first; results come back evaluated.
     pub fn call(&self, arguments: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.bind(arguments)?.run()
+    }
+
+    /// Starts the function and returns without waiting, where the device can work on its own; see
+    /// [`eval_async`](crate::eval_async).
+    pub fn call_async(&self, arguments: &[&Tensor]) -> Result<Vec<Tensor>> {
+        self.bind(arguments)?.start()
     }
 
     /// A call that only has to run: arguments are evaluated, and the function is traced if their signature is new.
@@ -80,7 +102,7 @@ impl Compiled {
                 let signed = arguments.iter().zip(&values);
                 let signature: Signature =
                     signed.map(|(t, value)| (t.dtype(), t.shape().clone(), value.1)).collect();
-                let traced = Arc::new(self.trace(signature)?);
+                let traced = Arc::new(self.prepare(signature, &values)?);
                 self.plans.lock().entry(key_of(arguments, &values)).or_default().push(traced.clone());
                 traced
             }
@@ -100,11 +122,24 @@ impl Compiled {
         &self.device
     }
 
-    /// The plan for arguments like these.
-    pub fn explain(&self, arguments: &[&Tensor]) -> Result<String> {
-        let signature: Signature =
-            arguments.iter().map(|t| (t.dtype(), t.shape().clone(), is_donated(t))).collect();
-        Ok(self.trace(signature)?.executable.plan().explain())
+    /// The plan for arguments like these, and where it would run.
+    pub fn explain(&self, arguments: &[&Tensor]) -> Result<Explanation> {
+        let (values, trace) = self.traced(arguments)?;
+        let residences = self.residences(&trace, &values)?;
+        let (device, plan) = Program::plan(&self.device, &trace.graph, &residences)?;
+        Ok(Explanation { device, plan })
+    }
+
+    /// What a call with arguments like these would cost on a device that had all of them, or why the device may not run it.
+    /// Families that the device has not proven yet are proven now.
+    pub fn quote(
+        &self,
+        device: &Device,
+        arguments: &[&Tensor],
+        on_progress: &mut OnProgress<'_>,
+    ) -> Result<std::result::Result<Quote, String>> {
+        let (_, trace) = self.traced(arguments)?;
+        Ok(dispatch::quote(device, &trace.graph, 0, on_progress))
     }
 
     fn known(&self, arguments: &[&Tensor], values: &[Argument]) -> Option<Arc<Traced>> {
@@ -124,7 +159,7 @@ impl Compiled {
                     b: tensor.device.name().into(),
                 });
             }
-            tensor.eval()?;
+            tensor.eval_async()?;
             values.push(match row_major(tensor) {
                 Some(value) => value,
                 None => row_major(&tensor.copied()?)
@@ -134,35 +169,64 @@ impl Compiled {
         Ok(values)
     }
 
-    fn trace(&self, signature: Signature) -> Result<Traced> {
-        let arguments: Vec<Tensor> = signature
-            .iter()
-            .enumerate()
-            .map(|(i, (dtype, shape, donated))| {
-                let leaf = Leaf {
-                    layout: Layout::contiguous(shape),
-                    donated: *donated,
-                    payload: Arc::new(Placeholder(i)),
-                };
-                Tensor::new(Node::leaf(leaf, *dtype), &self.device)
-            })
-            .collect();
+    /// The graph for arguments like these, and their values.
+    fn traced(&self, arguments: &[&Tensor]) -> Result<(SmallVec<[Argument; 4]>, Trace)> {
+        let values = self.arguments(arguments)?;
+        let signed = arguments.iter().zip(&values);
+        let signature: Signature = signed.map(|(t, v)| (t.dtype(), t.shape().clone(), v.1)).collect();
+        Ok((values, self.trace(&signature)?.0))
+    }
+
+    /// The function's graph over stand-ins for its arguments, and the dtypes of its results.
+    fn trace(&self, signature: &Signature) -> Result<(Trace, Vec<DType>)> {
+        let argument = |(i, (dtype, shape, donated)): (usize, &(DType, Shape, bool))| {
+            let leaf = Leaf {
+                layout: Layout::contiguous(shape),
+                donated: *donated,
+                payload: Arc::new(Placeholder(i)),
+            };
+            Tensor::new(Node::leaf(leaf, *dtype), &self.device)
+        };
+        let arguments: Vec<Tensor> = signature.iter().enumerate().map(argument).collect();
         let outputs = (self.function)(&arguments)?;
         let nodes: Vec<NodeRef> = outputs.iter().map(|t| t.node.clone()).collect();
-        let trace = Trace::of(&nodes);
-        let plan = Arc::new(Plan::new(&trace.graph, &self.device.home().backend().capabilities()));
-        let executable = self.device.home().backend().compile(plan)?;
-        let leaves = trace
-            .leaves
-            .into_iter()
-            .map(|leaf| match leaf.payload.downcast_ref::<Placeholder>() {
-                Some(Placeholder(i)) => Bound::Argument(*i),
-                None => Bound::Captured(leaf),
-            })
-            .collect();
         let dtypes = nodes.iter().map(|n| n.dtype()).collect();
-        let work = work_of(executable.plan());
-        Ok(Traced { signature, executable, leaves, constants: trace.constants, dtypes, work })
+        Ok((Trace::of(&nodes), dtypes))
+    }
+
+    /// Where the leaves of a trace are: arguments where they are now, captured tensors where they were made.
+    fn residences(&self, trace: &Trace, values: &[Argument]) -> Result<Vec<Residence>> {
+        let bound = trace.leaves.iter().map(|leaf| match leaf.payload.downcast_ref::<Placeholder>() {
+            Some(Placeholder(i)) => &values[*i].0,
+            None => &leaf.payload,
+        });
+        Residence::list(&self.device, bound)
+    }
+
+    fn prepare(&self, signature: Signature, values: &[Argument]) -> Result<Traced> {
+        let (trace, dtypes) = self.trace(&signature)?;
+        let program = Program::of(&self.device, &trace.graph, &self.residences(&trace, values)?)?;
+        let bind = |leaf: &Leaf| match leaf.payload.downcast_ref::<Placeholder>() {
+            Some(Placeholder(i)) => Ok(Bound::Argument(*i)),
+            None => self.captured(&leaf.payload, &program.device).map(Bound::Captured),
+        };
+        let leaves = trace.leaves.iter().map(bind).collect::<Result<_>>()?;
+        Ok(Traced { signature, program, leaves, constants: trace.constants, dtypes })
+    }
+
+    /// A captured tensor's value on the device of a plan: brought there once, and not at every call.
+    fn captured(&self, own: &Payload, device: &Device) -> Result<Payload> {
+        let value = value_in(own)?;
+        if value.device == *device {
+            return Ok(own.clone());
+        }
+        let mut moved = self.moved.lock();
+        if let Some(known) = moved.iter().find(|m| Arc::ptr_eq(&m.own, own) && m.device == *device) {
+            return Ok(known.copy.clone());
+        }
+        let copy: Payload = Arc::new(value.to_device(device)?);
+        moved.push(Moved { own: own.clone(), copy: copy.clone(), device: device.clone() });
+        Ok(copy)
     }
 }
 
@@ -178,28 +242,42 @@ impl Traced {
 
 impl Call {
     /// The device that runs it.
-    pub fn device(&self) -> Device {
-        self.device.home()
+    pub fn device(&self) -> &Device {
+        &self.traced.program.device
     }
 
     /// Bytes touched plus operations of products.
     pub fn work(&self) -> f64 {
-        self.traced.work
+        self.traced.program.work
     }
 
-    /// Runs it; the results have values.
+    /// Runs it and waits; the results have values.
     pub fn run(self) -> Result<Vec<Tensor>> {
-        let traced = &*self.traced;
-        let bound = traced.leaves.iter().map(|leaf| match leaf {
+        self.execute(true)
+    }
+
+    /// Starts it; the results have values that will be there when the run has ended.
+    pub fn start(self) -> Result<Vec<Tensor>> {
+        self.execute(false)
+    }
+
+    fn execute(self, wait: bool) -> Result<Vec<Tensor>> {
+        let Traced { program, leaves, constants, dtypes, .. } = &*self.traced;
+        let bound = leaves.iter().map(|leaf| match leaf {
             Bound::Argument(i) => &self.arguments[*i].0,
-            Bound::Captured(leaf) => &leaf.payload,
+            Bound::Captured(payload) => payload,
         });
-        let mut results = Vec::with_capacity(traced.dtypes.len());
-        let mut dtypes = traced.dtypes.iter();
-        run(&self.device.home(), &traced.executable, bound, &traced.constants, |leaf| {
+        let mut results = Vec::with_capacity(dtypes.len());
+        let mut dtypes = dtypes.iter();
+        let take = |leaf| {
             let dtype = *dtypes.next().expect("a plan has a dtype for each output");
             results.push(Tensor::new(Node::leaf(leaf, dtype), &self.device));
-        })?;
+        };
+        if wait {
+            program.run(bound, constants, take)?
+        } else {
+            program.start(bound, constants, take)?
+        }
         Ok(results)
     }
 }
@@ -217,8 +295,4 @@ fn row_major(tensor: &Tensor) -> Option<Argument> {
     let whole = |leaf: &Leaf| leaf.layout.offset == 0 && leaf.layout.is_contiguous();
     let value = |leaf: &Leaf| whole(leaf).then(|| (leaf.payload.clone(), leaf.donated));
     tensor.node.with_value(value).flatten()
-}
-
-fn is_donated(tensor: &Tensor) -> bool {
-    tensor.node.value().is_some_and(|leaf| leaf.donated)
 }

@@ -7,7 +7,7 @@ use wootz_ir::{DType, Error, Number, Result, Shape, build};
 impl Tensor {
     /// Every element `value`.
     pub fn full(shape: impl Into<Shape>, value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
-        Tensor::full_on(shape, value, dtype, &Device::default())
+        Tensor::full_on(shape, value, dtype, &Device::current()?)
     }
 
     /// Every element `value`, on a device.
@@ -18,7 +18,7 @@ impl Tensor {
         device: &Device,
     ) -> Result<Tensor> {
         let shape = shape.into();
-        build::check_shape("full", &shape, dtype)?;
+        shape.check("full")?;
         Ok(Tensor::new(build::full(&shape, value.into(), dtype)?, device))
     }
 
@@ -27,9 +27,19 @@ impl Tensor {
         Tensor::full(shape, 0, dtype)
     }
 
+    /// Zeros, on a device.
+    pub fn zeros_on(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
+        Tensor::full_on(shape, 0, dtype, device)
+    }
+
     /// Ones.
     pub fn ones(shape: impl Into<Shape>, dtype: DType) -> Result<Tensor> {
         Tensor::full(shape, 1, dtype)
+    }
+
+    /// Ones, on a device.
+    pub fn ones_on(shape: impl Into<Shape>, dtype: DType, device: &Device) -> Result<Tensor> {
+        Tensor::full_on(shape, 1, dtype, device)
     }
 
     /// Zeros of this tensor's shape and dtype, on its device.
@@ -43,7 +53,12 @@ impl Tensor {
     }
 
     /// The row-major index of each element, as i64.
-    pub fn iota(shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
+    pub fn iota(shape: impl Into<Shape>) -> Result<Tensor> {
+        Tensor::iota_on(shape, &Device::current()?)
+    }
+
+    /// The row-major index of each element, as i64, on a device.
+    pub fn iota_on(shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
         Ok(Tensor::new(build::iota(&shape.into())?, device))
     }
 
@@ -53,6 +68,17 @@ impl Tensor {
         stop: impl Into<Number>,
         step: impl Into<Number>,
         dtype: DType,
+    ) -> Result<Tensor> {
+        Tensor::arange_on(start, stop, step, dtype, &Device::current()?)
+    }
+
+    /// `start, start + step, …` up to but not including `stop`, on a device.
+    pub fn arange_on(
+        start: impl Into<Number>,
+        stop: impl Into<Number>,
+        step: impl Into<Number>,
+        dtype: DType,
+        device: &Device,
     ) -> Result<Tensor> {
         let (start, stop, step) = (start.into(), stop.into(), step.into());
         let span = (stop.to_f64() - start.to_f64()) / step.to_f64();
@@ -68,7 +94,7 @@ impl Tensor {
         if count > isize::MAX as f64 {
             return Err(Error::argument("arange", format!("{count} elements are too many")));
         }
-        let index = Tensor::iota([count as usize], &Device::default())?;
+        let index = Tensor::iota_on([count as usize], device)?;
         if dtype.is_integer() && step.to_f64().fract() == 0.0 && start.to_f64().fract() == 0.0 {
             let scaled = index.mul(step.to_i64())?.add(start.to_i64())?;
             return scaled.cast(dtype);
@@ -79,23 +105,39 @@ impl Tensor {
 
     /// `count` numbers from `start` to `stop`, evenly spaced; `stop` is the last of them if `endpoint`.
     pub fn linspace(start: f64, stop: f64, count: usize, endpoint: bool, dtype: DType) -> Result<Tensor> {
+        Tensor::linspace_on(start, stop, count, endpoint, dtype, &Device::current()?)
+    }
+
+    /// The same as [`Tensor::linspace`], on a device.
+    pub fn linspace_on(
+        start: f64,
+        stop: f64,
+        count: usize,
+        endpoint: bool,
+        dtype: DType,
+        device: &Device,
+    ) -> Result<Tensor> {
         if !dtype.is_float() {
             return Err(Error::dtype("linspace", &[dtype], "a float"));
         }
         let gaps = if endpoint { count.saturating_sub(1) } else { count }.max(1);
-        let index = Tensor::iota([count], &Device::default())?.cast(DType::F64)?;
+        let index = Tensor::iota_on([count], device)?.cast(DType::F64)?;
         let values = index.mul((stop - start) / gaps as f64)?.add(start)?;
         // The last point is exact, whatever the rounding of the step.
-        let last = Tensor::iota([count], &Device::default())?.equal(gaps as i64)?;
+        let last = Tensor::iota_on([count], device)?.equal(gaps as i64)?;
         let exact = if endpoint && count > 1 { last.where_(stop, &values)? } else { values };
         exact.cast(dtype)
     }
 
     /// Ones on diagonal `k` of a `rows × columns` matrix, zeros elsewhere.
     pub fn eye(rows: usize, columns: usize, k: i64, dtype: DType) -> Result<Tensor> {
-        let device = Device::default();
-        let row = Tensor::iota([rows, 1], &device)?.add(k)?;
-        let column = Tensor::iota([1, columns], &device)?;
+        Tensor::eye_on(rows, columns, k, dtype, &Device::current()?)
+    }
+
+    /// The same as [`Tensor::eye`], on a device.
+    pub fn eye_on(rows: usize, columns: usize, k: i64, dtype: DType, device: &Device) -> Result<Tensor> {
+        let row = Tensor::iota_on([rows, 1], device)?.add(k)?;
+        let column = Tensor::iota_on([1, columns], device)?;
         row.equal(&column)?.cast(dtype)
     }
 
@@ -105,8 +147,8 @@ impl Tensor {
         if rank < 2 {
             return Err(Error::shape(op, &[self.shape()], "at least two axes"));
         }
-        let row = Tensor::iota([self.shape()[rank - 2], 1], &self.device)?.add(k)?;
-        let column = Tensor::iota([1, self.shape()[rank - 1]], &self.device)?;
+        let row = Tensor::iota_on([self.shape()[rank - 2], 1], &self.device)?.add(k)?;
+        let column = Tensor::iota_on([1, self.shape()[rank - 1]], &self.device)?;
         column.less_equal(&row)
     }
 

@@ -1,12 +1,13 @@
 //! Devices, and the one that is meant when none is named.
 
 use crate::check::CheckReport;
-use crate::dispatch::{self, CostModel, Standing};
-use crate::eval::PlanCache;
+use crate::dispatch::CostModel;
+use crate::program::Programs;
+use crate::standing::{OnProgress, Standing};
+use crate::traffic::{Traffic, TrafficStats};
 use std::sync::{Arc, LazyLock};
 use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
 use wootz_cpu::CpuBackend;
-use wootz_ir::graph::Trace;
 use wootz_ir::{Error, Result};
 use wootz_metal::MetalBackend;
 
@@ -16,28 +17,41 @@ pub struct Device(Arc<Inner>);
 
 struct Inner {
     info: DeviceInfo,
+    programs: Programs,
     kind: Kind,
 }
 
 #[allow(clippy::large_enum_variant, reason = "a process has a handful of devices, each behind an Arc")]
 enum Kind {
     /// A device that runs plans itself.
-    Concrete { backend: Arc<dyn Backend>, cache: PlanCache, standing: Standing },
-    /// A choice between devices, made anew for each plan.
+    Concrete { backend: Arc<dyn Backend>, standing: Standing, traffic: Traffic },
+    /// A choice between devices, made for each graph.
     Auto(Vec<Device>),
 }
 
-static CPU: LazyLock<Device> = LazyLock::new(|| Device::from_backend(Arc::new(CpuBackend::new())));
+static CPU: LazyLock<Device> = LazyLock::new(|| Device::of_this_machine(Arc::new(CpuBackend::new())));
 
 /// The software device is opened at its first use, so that listing it costs nothing.
 static METAL: LazyLock<Vec<Device>> = LazyLock::new(|| {
-    MetalBackend::all().into_iter().map(|backend| Device::from_backend(Arc::new(backend))).collect()
+    MetalBackend::all().into_iter().map(|backend| Device::of_this_machine(Arc::new(backend))).collect()
 });
 
 /// GPUs by wgpu, looked for once: the device, or why there is none.
 #[cfg(feature = "webgpu")]
 static WEBGPU: LazyLock<Result<Device>> =
-    LazyLock::new(|| Ok(Device::from_backend(Arc::new(wootz_webgpu::WebGpuBackend::new()?))));
+    LazyLock::new(|| Ok(Device::of_this_machine(Arc::new(wootz_webgpu::WebGpuBackend::new()?))));
+
+/// Names of software devices that `auto` takes for real ones: a hook for tests, which have no GPU.
+const PRETEND_REAL: &str = "WOOTZ_PRETEND_REAL";
+
+/// What a device that pretends to be a GPU is said to cost: about as much as a small Apple GPU.
+const PRETENDED: CostModel =
+    CostModel { submit: 2e-5, step: 3e-6, byte: 1e-11, flop: 4e-13, transfer: 2e-11 };
+
+fn pretends(info: &DeviceInfo) -> bool {
+    let names = std::env::var(PRETEND_REAL).unwrap_or_default();
+    info.kind == DeviceKind::Software && names.split(',').any(|name| name.trim() == info.name)
+}
 
 impl Device {
     /// The host's cores.
@@ -52,15 +66,20 @@ impl Device {
 
     /// A device over any backend whose costs are known and need no measuring.
     pub fn with_costs(backend: Arc<dyn Backend>, costs: CostModel) -> Device {
-        Device::concrete(backend, Standing::with_costs(costs))
+        Device::concrete(backend, Standing::default().with_costs(costs))
+    }
+
+    /// One of this machine's own devices: what it proves is remembered on disk.
+    fn of_this_machine(backend: Arc<dyn Backend>) -> Device {
+        let standing = Standing::remembered();
+        let pretends = pretends(backend.info());
+        Device::concrete(backend, if pretends { standing.with_costs(PRETENDED) } else { standing })
     }
 
     fn concrete(backend: Arc<dyn Backend>, standing: Standing) -> Device {
         let info = backend.info().clone();
-        Device(Arc::new(Inner {
-            info,
-            kind: Kind::Concrete { backend, cache: PlanCache::default(), standing },
-        }))
+        let kind = Kind::Concrete { backend, standing, traffic: Traffic::default() };
+        Device(Arc::new(Inner { info, programs: Programs::default(), kind }))
     }
 
     /// Every device of this machine.
@@ -74,27 +93,33 @@ impl Device {
 
     /// Kinds of devices that this machine lacks, with the reason.
     pub fn missing() -> Vec<(&'static str, String)> {
+        let mut missing = Vec::new();
+        if METAL.is_empty() {
+            missing.push(("metal", wootz_metal::NO_DEVICE.to_string()));
+        }
         #[cfg(feature = "webgpu")]
-        let webgpu = WEBGPU.as_ref().err().map(|error| match error {
-            Error::Device { detail, .. } => ("webgpu", detail.clone()),
-            other => ("webgpu", other.to_string()),
-        });
+        if let Err(error) = WEBGPU.as_ref() {
+            missing.push(match error {
+                Error::Device { detail, .. } => ("webgpu", detail.clone()),
+                other => ("webgpu", other.to_string()),
+            });
+        }
         #[cfg(not(feature = "webgpu"))]
-        let webgpu = None;
-        webgpu.into_iter().collect()
+        missing.push(("webgpu", "wgpu is not part of this build (feature `webgpu`)".into()));
+        missing
     }
 
-    /// The best device for each plan, of all that passed their checks. Devices imitated in software are for testing and take no
-    /// part.
+    /// The best device for each graph, of all that passed their checks. Devices imitated in software are for testing and take
+    /// no part.
     pub fn auto() -> Device {
         static AUTO: LazyLock<Device> = LazyLock::new(|| {
-            let real = |device: &Device| device.info().kind != DeviceKind::Software;
+            let real = |d: &Device| d.info().kind != DeviceKind::Software || pretends(d.info());
             Device::auto_over(Device::all().into_iter().filter(real).collect())
         });
         AUTO.clone()
     }
 
-    /// The best for each plan of the devices given. One device alone is itself; of none there is the CPU.
+    /// The best of the devices given, for each graph. A single candidate is returned as is; with none, the CPU is used.
     pub fn auto_over(mut candidates: Vec<Device>) -> Device {
         match candidates.len() {
             0 => return Device::cpu(),
@@ -110,7 +135,7 @@ impl Device {
             memory_limit: candidates.iter().map(|d| d.info().memory_limit).max().unwrap_or(0),
             buffer_limit: candidates.iter().map(|d| d.info().buffer_limit).max().unwrap_or(0),
         };
-        Device(Arc::new(Inner { info, kind: Kind::Auto(candidates) }))
+        Device(Arc::new(Inner { info, programs: Programs::default(), kind: Kind::Auto(candidates) }))
     }
 
     /// The device with this name.
@@ -131,12 +156,19 @@ impl Device {
         })
     }
 
-    /// The device named by `WOOTZ_DEVICE`, or the best there is.
-    pub fn from_environment() -> Result<Device> {
-        match std::env::var("WOOTZ_DEVICE") {
-            Ok(name) if !name.is_empty() => Device::from_name(&name),
+    /// The device that is meant when none is named: that of `WOOTZ_DEVICE`, or the best for each graph. A name that nothing
+    /// answers to is an error of every call that needs a device.
+    pub fn current() -> Result<Device> {
+        static CURRENT: LazyLock<Result<Device>> = LazyLock::new(|| match std::env::var("WOOTZ_DEVICE") {
+            Ok(name) if !name.is_empty() => Device::from_name(&name).map_err(|error| match error {
+                Error::Device { device, detail } => {
+                    Error::Device { device, detail: format!("{detail} (asked for by WOOTZ_DEVICE)") }
+                }
+                other => other,
+            }),
             _ => Ok(Device::auto()),
-        }
+        });
+        CURRENT.clone()
     }
 
     /// The name that the device is chosen by.
@@ -156,11 +188,9 @@ impl Device {
 
     /// Gives cached memory and plans back.
     pub fn trim(&self) {
+        self.0.programs.clear();
         match &self.0.kind {
-            Kind::Concrete { backend, cache, .. } => {
-                cache.clear();
-                backend.trim();
-            }
+            Kind::Concrete { backend, .. } => backend.trim(),
             Kind::Auto(candidates) => candidates.iter().for_each(Device::trim),
         }
     }
@@ -170,28 +200,53 @@ impl Device {
         self.parts().0
     }
 
-    /// What the device proved at first use, family by family.
+    /// The quick check of every family, run at the first call.
     pub fn validation(&self) -> CheckReport {
         let home = self.home();
         home.standing().report(&home).clone()
     }
 
-    /// Whether this is a choice between devices.
-    pub(crate) fn is_auto(&self) -> bool {
-        matches!(self.0.kind, Kind::Auto(_))
+    /// Whether the device may run a family of ops; if not, why. Nothing is used before it was proven: where nobody did that
+    /// before, the family's quick cases run now, and `on_progress` hears of them.
+    pub fn prove(&self, family: &str, on_progress: &mut OnProgress<'_>) -> std::result::Result<(), String> {
+        let home = self.home();
+        home.standing().prove(&home, family, on_progress)
     }
 
-    pub(crate) fn cache(&self) -> &PlanCache {
-        self.parts().1
+    /// How often the device was asked to run something, how often somebody waited for it, and how many bytes went to and fro.
+    pub fn traffic_stats(&self) -> TrafficStats {
+        self.traffic().stats()
     }
 
-    pub(crate) fn standing(&self) -> &Standing {
+    /// What work costs on the device; none where it could not be measured.
+    pub(crate) fn costs(&self) -> Option<&CostModel> {
+        self.standing().costs(self)
+    }
+
+    /// The devices to choose from, if this is an automatic device.
+    pub fn candidates(&self) -> Option<&[Device]> {
+        match &self.0.kind {
+            Kind::Concrete { .. } => None,
+            Kind::Auto(candidates) => Some(candidates),
+        }
+    }
+
+    /// What it has made ready to run.
+    pub(crate) fn programs(&self) -> &Programs {
+        &self.0.programs
+    }
+
+    pub(crate) fn traffic(&self) -> &Traffic {
         self.parts().2
     }
 
-    fn parts(&self) -> (&Arc<dyn Backend>, &PlanCache, &Standing) {
+    fn standing(&self) -> &Standing {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&Arc<dyn Backend>, &Standing, &Traffic) {
         match &self.0.kind {
-            Kind::Concrete { backend, cache, standing } => (backend, cache, standing),
+            Kind::Concrete { backend, standing, traffic } => (backend, standing, traffic),
             Kind::Auto(candidates) => host(candidates).parts(),
         }
     }
@@ -211,33 +266,12 @@ impl Device {
             _ => self.home(),
         }
     }
-
-    /// The concrete device that runs a graph.
-    pub(crate) fn for_graph(&self, trace: &Trace) -> Result<Device> {
-        match &self.0.kind {
-            Kind::Concrete { .. } => Ok(self.clone()),
-            Kind::Auto(candidates) => dispatch::choose(candidates, trace),
-        }
-    }
 }
 
 /// The CPU among the candidates, or else the first of them.
 fn host(candidates: &[Device]) -> &Device {
     let cpu = candidates.iter().find(|d| d.info().kind == DeviceKind::Cpu);
     cpu.unwrap_or(&candidates[0])
-}
-
-/// The device of `WOOTZ_DEVICE`, or the CPU where that names none.
-impl Default for Device {
-    fn default() -> Device {
-        static DEFAULT: LazyLock<Device> = LazyLock::new(|| {
-            Device::from_environment().unwrap_or_else(|error| {
-                eprintln!("wootz: {error}; using the cpu");
-                Device::cpu()
-            })
-        });
-        DEFAULT.clone()
-    }
 }
 
 impl PartialEq for Device {

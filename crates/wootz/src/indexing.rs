@@ -1,6 +1,6 @@
 //! Reading and writing by index.
 
-use crate::tensor::{Axis, Tensor};
+use crate::tensor::{Axis, Tensor, room_for};
 use wootz_ir::op::ScatterMode;
 use wootz_ir::{DType, Error, Result, Span, build};
 
@@ -164,11 +164,23 @@ impl Tensor {
     /// shape of the result depends on its value.
     pub fn nonzero(&self) -> Result<Tensor> {
         let truth = self.cast(DType::Bool)?.to_bytes()?;
-        let mut coords: Vec<i64> = Vec::new();
-        let found = truth.iter().enumerate().filter(|(_, b)| **b != 0);
-        found.for_each(|(i, _)| coords.extend(self.shape().unravel(i).iter().map(|&c| c as i64)));
         let rank = self.rank();
         let count = truth.iter().filter(|b| **b != 0).count();
+        let mut coords: Vec<i64> = room_for("nonzero", count.saturating_mul(rank))?;
+        let mut at = vec![0i64; rank];
+        for &is_true in &truth {
+            if is_true != 0 {
+                coords.extend_from_slice(&at);
+            }
+            // One further along the last axis that has not come to its end; those behind it start over.
+            for (coordinate, &extent) in at.iter_mut().zip(self.shape().iter()).rev() {
+                *coordinate += 1;
+                if (*coordinate as usize) < extent {
+                    break;
+                }
+                *coordinate = 0;
+            }
+        }
         Tensor::from_slice_on(&coords, &self.device)?.reshape([count, rank])
     }
 
@@ -181,7 +193,8 @@ impl Tensor {
             return Err(Error::shape("mask_select", &[self.shape(), mask.shape()], expected));
         }
         let truth = mask.to_bytes()?;
-        let chosen: Vec<i64> = (0..truth.len() as i64).filter(|&i| truth[i as usize] != 0).collect();
+        let mut chosen: Vec<i64> = room_for("mask_select", truth.iter().filter(|b| **b != 0).count())?;
+        chosen.extend((0..truth.len() as i64).filter(|&i| truth[i as usize] != 0));
         let rest = &self.shape()[mask.rank()..];
         let flat: wootz_ir::Shape = [mask.count()].iter().chain(rest).copied().collect();
         self.reshape(flat)?.take(&Tensor::from_slice_on(&chosen, &self.device)?, 0)

@@ -27,19 +27,25 @@ mod compile;
 mod create;
 mod custom;
 mod device;
+mod disk;
 mod dispatch;
 mod display;
 mod einsum;
 mod element;
 mod eval;
+mod fork;
 mod indexing;
 mod io;
 mod linalg;
 mod movement;
 mod operators;
+mod program;
 mod random;
 mod reductions;
+mod standing;
 mod tensor;
+mod traffic;
+mod value;
 
 /// Metal itself: devices, buffers and kernels without tensors, and the options of the software device.
 pub use wootz_metal as metal;
@@ -51,14 +57,19 @@ pub use advanced::Selector;
 pub use calibrate::{Calibration, Limits};
 pub use compile::{Call, Compiled, compile};
 pub use device::Device;
-pub use dispatch::CostModel;
+pub use dispatch::{CostModel, Quote};
 pub use element::Element;
-pub use eval::{Evaluation, eval, explain};
+pub use eval::{Evaluation, Explanation, eval, eval_async, explain};
 pub use indexing::Index;
-pub use io::{load_npy, load_npz, load_safetensors, save_npy, save_npz, save_safetensors};
+pub use io::{
+    NpzLimits, load_npy, load_npy_on, load_npz, load_npz_on, load_safetensors, load_safetensors_on, read_npy,
+    read_npz, save_npy, save_npz, save_safetensors,
+};
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
+pub use standing::{OnProgress, Proving};
 pub use tensor::{Axis, Stored, Tensor};
+pub use traffic::TrafficStats;
 pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
 pub use wootz_cpu::{KernelTime, profile as profile_cpu};
 pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};

@@ -178,7 +178,7 @@ impl Tensor {
         let apart = self.unsqueeze(at as isize + 1)?;
         let mut wide = apart.shape().clone();
         wide.extents_mut()[at + 1] = times;
-        build::check_shape("repeat", &wide, self.dtype())?;
+        wide.check("repeat")?;
         let shape = self.shape().with(at, self.shape()[at].saturating_mul(times));
         apart.broadcast_to(wide)?.reshape(shape)
     }
@@ -189,7 +189,7 @@ impl Tensor {
         let apart = self.unsqueeze(at as isize)?;
         let mut wide = apart.shape().clone();
         wide.extents_mut()[at] = times;
-        build::check_shape("tile", &wide, self.dtype())?;
+        wide.check("tile")?;
         let shape = self.shape().with(at, self.shape()[at].saturating_mul(times));
         apart.broadcast_to(wide)?.reshape(shape)
     }

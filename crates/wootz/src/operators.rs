@@ -57,7 +57,7 @@ impl Operand for Number {
         {
             return Err(Error::argument(op, format!("{value} does not fit {dtype} ({low} to {high})")));
         }
-        Ok(Tensor::scalar(*self, dtype, &like.device))
+        Ok(Tensor::scalar_on(*self, dtype, &like.device))
     }
 }
 
@@ -105,7 +105,7 @@ macro_rules! method {
         ///
         /// The tensor is the condition; at least one of `a` and `b` should be a tensor, since two numbers become f32 or i64.
         pub fn $name(&self, a: impl Operand, b: impl Operand) -> Result<Tensor> {
-            let bare = Tensor::scalar(0.0, DType::F32, &self.device);
+            let bare = Tensor::scalar_on(0.0, DType::F32, &self.device);
             let (mut x, mut y) = (a.to_tensor("where", &bare)?, b.to_tensor("where", &bare)?);
             if x.rank() == 0 && y.rank() > 0 {
                 x = a.to_tensor("where", &y)?;
@@ -163,6 +163,28 @@ operator! {
     BitAnd bitand => bitwise_and, BitOr bitor => bitwise_or, BitXor bitxor => bitwise_xor,
     Shl shl => shift_left, Shr shr => shift_right,
 }
+
+/// A number in front of a tensor: `2.0 * &x`. One float and one integer type, so that literals need no suffix.
+macro_rules! number_in_front {
+    ($($t:ty),*) => {$(
+        number_in_front!(@one $t: Add add => add, Sub sub => sub, Mul mul => mul, Div div => div, Rem rem => remainder);
+    )*};
+    (@one $t:ty: $($trait:ident $method:ident => $op:ident),*) => {$(
+        impl std::ops::$trait<&Tensor> for $t {
+            type Output = Result<Tensor>;
+            fn $method(self, tensor: &Tensor) -> Result<Tensor> {
+                Tensor::$op(&self.to_tensor(stringify!($op), tensor)?, tensor)
+            }
+        }
+        impl std::ops::$trait<Tensor> for $t {
+            type Output = Result<Tensor>;
+            fn $method(self, tensor: Tensor) -> Result<Tensor> {
+                std::ops::$trait::$method(self, &tensor)
+            }
+        }
+    )*};
+}
+number_in_front!(i64, f64);
 
 impl std::ops::Neg for &Tensor {
     type Output = Result<Tensor>;

@@ -2,7 +2,8 @@
 
 use crate::device::Device;
 use crate::element::Element;
-use crate::eval::{self, Value};
+use crate::eval::{self, eval};
+use crate::value::{Value, value_of};
 use std::sync::Arc;
 use wootz_backend::{Buffer, HostMemory};
 use wootz_ir::graph::{Leaf, Node, NodeRef};
@@ -64,29 +65,47 @@ impl Tensor {
         &self.device
     }
 
-    /// Whether the value is there already.
+    /// Whether the value is there already, or on its way.
     pub fn is_evaluated(&self) -> bool {
         self.node.has_value()
     }
 
+    /// Whether the value is there already, so that reading it waits for nothing.
+    pub fn is_ready(&self) -> bool {
+        let ready = |leaf: &Leaf| value_of(leaf).is_ok_and(|value| value.pending().is_none());
+        self.node.with_value(ready).unwrap_or(false)
+    }
+
     /// A vector from a slice, on the default device.
     pub fn from_slice<T: Element>(data: &[T]) -> Result<Tensor> {
-        Tensor::from_slice_on(data, &Device::default())
+        Tensor::from_slice_on(data, &Device::current()?)
     }
 
     /// A vector from a slice.
     pub fn from_slice_on<T: Element>(data: &[T], device: &Device) -> Result<Tensor> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
-        Tensor::from_bytes(bytes, T::DTYPE, [data.len()], device)
+        Tensor::from_bytes_on(bytes, T::DTYPE, [data.len()], device)
     }
 
     /// A tensor of a shape from elements in row-major order.
     pub fn from_vec<T: Element>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
-        Tensor::from_slice(&data)?.reshape(shape)
+        Tensor::from_vec_on(data, shape, &Device::current()?)
+    }
+
+    /// A tensor of a shape from elements in row-major order, on a device.
+    pub fn from_vec_on<T: Element>(data: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
+        let shape = shape.into();
+        check_bytes("from_vec", size_of_val(&data[..]), T::DTYPE, &shape)?;
+        Tensor::from_slice_on(&data, device)?.reshape(shape)
     }
 
     /// A tensor from the bytes of its elements in row-major order, which are copied.
-    pub fn from_bytes(
+    pub fn from_bytes(bytes: &[u8], dtype: DType, shape: impl Into<Shape>) -> Result<Tensor> {
+        Tensor::from_bytes_on(bytes, dtype, shape, &Device::current()?)
+    }
+
+    /// A tensor from the bytes of its elements in row-major order, which are copied to a device.
+    pub fn from_bytes_on(
         bytes: &[u8],
         dtype: DType,
         shape: impl Into<Shape>,
@@ -95,32 +114,30 @@ impl Tensor {
         let shape = shape.into();
         check_bytes("from_bytes", bytes.len(), dtype, &shape)?;
         check_bools("from_bytes", bytes, dtype)?;
-        let home = device.home();
-        let buffer = home.backend().allocate(bytes.len())?;
-        home.backend().upload(&buffer, 0, bytes)?;
-        Ok(Tensor::from_value(Value { device: home, buffer }, Layout::contiguous(&shape), dtype, device))
+        let value = Value::upload(&device.home(), bytes)?;
+        Ok(Tensor::from_value(value, Layout::contiguous(&shape), dtype, device))
     }
 
     /// A tensor over memory that someone else owns and never changes, without a copy where the device can. Elements lie
     /// as `layout` says, which must stay inside the memory.
-    pub fn from_host(memory: HostMemory, dtype: DType, layout: Layout, device: &Device) -> Result<Tensor> {
+    pub fn from_host(memory: HostMemory, dtype: DType, layout: Layout) -> Result<Tensor> {
+        Tensor::from_host_on(memory, dtype, layout, &Device::current()?)
+    }
+
+    /// The same as [`Tensor::from_host`], on a device.
+    pub fn from_host_on(memory: HostMemory, dtype: DType, layout: Layout, device: &Device) -> Result<Tensor> {
         let bytes = memory.bytes();
-        let end = layout.reach().map_or(0, |(_, high)| high + 1).checked_mul(dtype.size());
-        if end.is_none_or(|end| end > bytes.len()) {
-            let detail = format!("{dtype}{layout} reaches beyond {} bytes of memory", bytes.len());
-            return Err(Error::argument("from_host", detail));
-        }
+        layout.check_within("from_host", bytes.len() / dtype.size())?;
         let misaligned = !(bytes.as_ptr() as usize).is_multiple_of(dtype.size());
         check_bools("from_host", bytes, dtype)?;
         let home = device.home();
-        let buffer = if misaligned {
-            let buffer = home.backend().allocate(bytes.len())?;
-            home.backend().upload(&buffer, 0, bytes)?;
-            buffer
+        let value = if misaligned {
+            Value::upload(&home, bytes)?
         } else {
-            home.backend().import(memory)?
+            let buffer = home.backend().import(memory)?;
+            Value::new(home, buffer)
         };
-        Ok(Tensor::from_value(Value { device: home, buffer }, layout, dtype, device))
+        Ok(Tensor::from_value(value, layout, dtype, device))
     }
 
     pub(crate) fn from_value(value: Value, layout: Layout, dtype: DType, device: &Device) -> Tensor {
@@ -129,35 +146,53 @@ impl Tensor {
     }
 
     /// A zero-dimensional constant of a dtype.
-    pub fn scalar(value: impl Into<Number>, dtype: DType, device: &Device) -> Tensor {
+    pub fn scalar(value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
+        Ok(Tensor::scalar_on(value, dtype, &Device::current()?))
+    }
+
+    /// A zero-dimensional constant of a dtype, on a device.
+    pub fn scalar_on(value: impl Into<Number>, dtype: DType, device: &Device) -> Tensor {
         Tensor::new(Node::constant(value.into(), dtype), device)
     }
 
     /// This tensor with the promise that nothing else needs its present value: `write_at` may then update its buffer in
-    /// place. The tensor is evaluated now.
+    /// place. The tensor is evaluated now, or on its way; memory that is not ours to write (see [`Tensor::from_host`]), or that
+    /// the host reads in place, is copied.
     pub fn donate(&self) -> Result<Tensor> {
         let (value, layout) = self.value()?;
+        let (value, layout) = match value.bind().is_writable() {
+            true => (value, layout),
+            false => self.copied()?.value()?,
+        };
         let leaf = Leaf { layout, donated: true, payload: Arc::new(value) };
         Ok(Tensor::new(Node::leaf(leaf, self.dtype()), &self.device))
     }
 
     /// Computes the tensor now.
     pub fn eval(&self) -> Result<&Tensor> {
-        eval::eval([self])?;
+        eval([self])?;
         Ok(self)
     }
 
-    /// The value, computed if need be, and how it lies in its buffer.
+    /// Starts to compute the tensor and returns without waiting, where the device can work on its own; see
+    /// [`eval_async`](crate::eval_async).
+    pub fn eval_async(&self) -> Result<&Tensor> {
+        eval::eval_async([self])?;
+        Ok(self)
+    }
+
+    /// The value, computed or on its way, and how it lies in its buffer.
     pub(crate) fn value(&self) -> Result<(Value, Layout)> {
-        self.eval()?;
+        self.eval_async()?;
         let leaf = self.node.value().expect("evaluation gives a value or an error");
-        Ok((eval::value_of(&leaf)?.clone(), leaf.layout))
+        Ok((value_of(&leaf)?.clone(), leaf.layout))
     }
 
     /// The tensor's buffer, computed if need be, and how the elements lie in it: what others need to read it in place.
     pub fn stored(&self) -> Result<Stored> {
         let (value, layout) = self.value()?;
-        Ok(Stored { device: value.device, buffer: value.buffer, layout })
+        let buffer = value.buffer()?.clone();
+        Ok(Stored { device: value.device, buffer, layout })
     }
 
     /// The elements in row-major order; the dtype must be the element's.
@@ -167,7 +202,7 @@ impl Tensor {
             return Err(Error::dtype("to_vec", &[self.dtype()], expected));
         }
         let bytes = self.to_bytes()?;
-        let mut values = Vec::with_capacity(self.count());
+        let mut values = room_for("to_vec", self.count())?;
         for chunk in bytes.chunks_exact(size_of::<T>()) {
             let value = bytemuck::checked::try_pod_read_unaligned(chunk).map_err(|_| {
                 Error::argument("to_vec", "a bool tensor holds a byte that is neither 0 nor 1")
@@ -181,9 +216,11 @@ impl Tensor {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let contiguous = self.contiguous()?;
         let (value, layout) = contiguous.value()?;
-        let mut bytes = vec![0; self.count() * self.dtype().size()];
+        let length = self.count() * self.dtype().size();
+        let mut bytes = room_for("to_bytes", length)?;
+        bytes.resize(length, 0);
         let offset = layout.offset * self.dtype().size();
-        value.device.backend().download(&value.buffer, offset, &mut bytes)?;
+        value.read(offset, &mut bytes)?;
         Ok(bytes)
     }
 
@@ -198,16 +235,18 @@ impl Tensor {
     /// The elements as numbers, whatever the dtype.
     pub fn to_numbers(&self) -> Result<Vec<Number>> {
         let bytes = self.to_bytes()?;
+        let mut numbers = room_for("to_numbers", self.count())?;
         macro_rules! numbers {
             ($t:ty) => {
-                bytes
-                    .chunks_exact(size_of::<$t>())
-                    .map(|c| Number::from(bytemuck::pod_read_unaligned::<$t>(c)))
-                    .collect()
+                numbers.extend(
+                    bytes
+                        .chunks_exact(size_of::<$t>())
+                        .map(|c| Number::from(bytemuck::pod_read_unaligned::<$t>(c))),
+                )
             };
         }
-        Ok(match self.dtype() {
-            DType::Bool => bytes.iter().map(|&b| Number::Bool(b != 0)).collect(),
+        match self.dtype() {
+            DType::Bool => numbers.extend(bytes.iter().map(|&b| Number::Bool(b != 0))),
             DType::U8 => numbers!(u8),
             DType::U16 => numbers!(u16),
             DType::U32 => numbers!(u32),
@@ -220,7 +259,8 @@ impl Tensor {
             DType::BF16 => numbers!(half::bf16),
             DType::F32 => numbers!(f32),
             DType::F64 => numbers!(f64),
-        })
+        }
+        Ok(numbers)
     }
 
     /// The tensor evaluated and in row-major order.
@@ -250,7 +290,7 @@ impl Tensor {
         }
         let (value, layout) = self.value()?;
         let home = device.home_of(&value.device);
-        let moved = eval::move_value(&value, &home)?;
+        let moved = value.to_device(&home)?;
         Ok(Tensor::from_value(moved, layout, self.dtype(), device))
     }
 
@@ -268,14 +308,24 @@ impl Tensor {
         Ok(Tensor::new(build::cast(&self.node, dtype), &self.device))
     }
 
-    /// The plan that evaluation would run, in readable form.
+    /// The plan that evaluation would run, and where, in readable form.
     pub fn explain(&self) -> Result<String> {
-        Ok(eval::explain([self])?.explain())
+        Ok(eval::explain([self])?.to_string())
     }
 }
 
+/// An empty vector with room for so many values, or an error that the host has no memory for them.
+pub(crate) fn room_for<T>(op: &str, count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| {
+        let requested = count as u128 * size_of::<T>() as u128;
+        Error::OutOfMemory { device: "host".into(), op: op.into(), requested, live: 0, limit: usize::MAX }
+    })?;
+    Ok(values)
+}
+
 fn check_bytes(op: &'static str, bytes: usize, dtype: DType, shape: &Shape) -> Result<()> {
-    build::check_shape(op, shape, dtype)?;
+    shape.check(op)?;
     let expected = shape.count() * dtype.size();
     if bytes != expected {
         let detail = format!("{bytes} bytes were given for {dtype}{shape}, which takes {expected}");

@@ -77,7 +77,7 @@ fn measured_costs_are_positive_and_rank_sizes() -> Result<()> {
     let costs = CostModel::measure(&Device::cpu())?;
     assert!(costs.submit > 0.0 && costs.byte > 0.0 && costs.flop > 0.0, "{costs:?}");
     let plan = |n: usize| wootz::explain([&Tensor::zeros([n, n], DType::F32)?.copied()?.exp()?]);
-    assert!(costs.estimate(&plan(512)?) > costs.estimate(&plan(16)?));
+    assert!(costs.estimate(&plan(512)?.plan) > costs.estimate(&plan(16)?.plan));
     Ok(())
 }
 

@@ -187,7 +187,7 @@ fn offsets_beyond_31_bits() -> Result<()> {
     map[..8].copy_from_slice(&[10; 8]);
     // Two rows, more than 2³¹ bytes apart.
     let layout = Layout { shape: [2, 8].into(), strides: [far as isize, 1].into_iter().collect(), offset: 0 };
-    let x = Tensor::from_host(HostMemory::new(Sparse(map)), DType::U8, layout, &device)?;
+    let x = Tensor::from_host_on(HostMemory::new(Sparse(map)), DType::U8, layout, &device)?;
     let sums = x.add(&x)?.sum_axes([1], false)?.to_vec::<u64>()?;
     assert_eq!(sums, [160, 72]);
     let row = Tensor::from_slice_on(&[1i32], &device)?;

@@ -32,7 +32,7 @@ fn indexing_reads_and_writes() -> Result<()> {
     let x = Tensor::arange(0, 12, 1, DType::I32)?.reshape([3, 4])?;
     let part = x.index(&[Index::Range { start: None, stop: None, step: -2 }, Index::At(-1)])?;
     assert_eq!(part.to_vec::<i32>()?, [11, 3]);
-    let set = x.index_assign(&[Index::At(1)], &Tensor::scalar(0, DType::I32, x.device()))?;
+    let set = x.index_assign(&[Index::At(1)], &Tensor::scalar_on(0, DType::I32, x.device()))?;
     assert_eq!(set.index(&[Index::At(1)])?.to_vec::<i32>()?, [0; 4]);
     let rows = Tensor::from_slice(&[2i64, -3])?;
     assert_eq!(x.take(&rows, 0)?.to_vec::<i32>()?, [8, 9, 10, 11, 0, 1, 2, 3]);
@@ -245,5 +245,17 @@ fn a_profile_says_which_kernels_took_the_time() -> Result<()> {
         assert!(kernel.steps > 0 && kernel.seconds > 0.0, "{kernel:?}");
     }
     assert!(kernels.is_sorted_by(|a, b| a.seconds >= b.seconds));
+    Ok(())
+}
+
+#[test]
+fn numbers_stand_on_either_side() -> Result<()> {
+    let x = Tensor::from_slice(&[1.0f32, 2.0, 4.0])?;
+    assert_eq!((2.0 * &x)?.to_vec::<f32>()?, [2.0, 4.0, 8.0]);
+    assert_eq!((8.0 / &x)?.to_vec::<f32>()?, [8.0, 4.0, 2.0]);
+    assert_eq!((1 - x.clone())?.to_vec::<f32>()?, [0.0, -1.0, -3.0]);
+    assert_eq!((2.0 * &x)?.dtype(), x.dtype());
+    let text = (2.5 * &Tensor::from_slice(&[1i32])?).unwrap_err().to_string();
+    assert!(text.contains("mul"), "{text}");
     Ok(())
 }

@@ -6,7 +6,7 @@
 use wootz::{DType, Device, Result, Tensor};
 
 fn main() -> Result<()> {
-    let device = Device::default();
+    let device = Device::current()?;
     let proven = device.validation();
     let (cases, passed, failed, _) = proven.totals();
     println!("proof: {passed} of {cases} cases agree with the reference, {failed} fail");

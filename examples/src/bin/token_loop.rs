@@ -24,7 +24,7 @@ fn matrix(rows: usize, seed: u64, device: &Device) -> Result<Matrix> {
     wootz_blocks::quantize(format, &values, None, &mut bytes).map_err(failed)?;
     wootz_blocks::dequantize(format, &bytes, &mut plain).map_err(failed)?;
     Ok(Matrix {
-        coded: Tensor::from_bytes(&bytes, DType::U8, [rows, bytes.len() / rows], device)?,
+        coded: Tensor::from_bytes_on(&bytes, DType::U8, [rows, bytes.len() / rows], device)?,
         plain: Tensor::from_slice_on(&plain, device)?.reshape([rows, WIDTH])?,
     })
 }
@@ -43,7 +43,7 @@ fn logits(token: &Tensor, embedding: &Matrix, layers: &[Matrix], plain: bool) ->
 }
 
 fn main() -> Result<()> {
-    let device = Device::default();
+    let device = Device::current()?;
     let embedding = matrix(VOCABULARY, 1, &device)?;
     let layers: Vec<Matrix> =
         (0..LAYERS).map(|i| matrix(WIDTH, 2 + i as u64, &device)).collect::<Result<_>>()?;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
     let step = compile(&device, move |t| {
         let logits = logits(&t[0], &embedding, &layers, false)?;
         // The token just written is not written again, so that the loop goes on.
-        let same = Tensor::iota([1, VOCABULARY], t[0].device())?.equal(t[0].reshape([1, 1])?)?;
+        let same = Tensor::iota_on([1, VOCABULARY], t[0].device())?.equal(t[0].reshape([1, 1])?)?;
         let masked = same.where_(f64::NEG_INFINITY, &logits)?;
         Ok(vec![masked.argmax(-1)?.cast(DType::I32)?.reshape([1])?])
     });

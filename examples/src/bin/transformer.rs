@@ -48,7 +48,7 @@ impl Block {
         let qkv = x.rms_norm(None, 1e-5)?.matmul(&self.qkv)?.reshape([count, 3, HEADS, HEAD])?;
         // [t, heads, d] → [1, heads, t, d]
         let part = |i: usize| qkv.narrow(1, i, 1)?.squeeze(1)?.permute([1, 0, 2])?.unsqueeze(0);
-        let places = Tensor::iota([count], &self.device)?.cast(DType::I32)?.add(position)?;
+        let places = Tensor::iota_on([count], &self.device)?.cast(DType::I32)?.add(position)?;
         let turned = |t: Tensor| t.rope(&places, &self.frequencies, RopeStyle::Half);
         let keys = keys.write_at(&turned(part(1)?)?, position, 2)?;
         let values = values.write_at(&part(2)?, position, 2)?;
@@ -84,7 +84,7 @@ fn last_row(step: &Compiled, x: &Tensor, device: &Device, at_once: bool) -> Resu
 }
 
 fn main() -> Result<()> {
-    let device = Device::default();
+    let device = Device::current()?;
     let block = Block::new(&device)?;
     let step = compile(&device, move |t| block.forward(&t[0], &t[1], &t[2], &t[3]));
     let x = Tensor::normal([12, WIDTH], 9, DType::F32)?;

@@ -16,14 +16,14 @@ impl AsRef<[u8]> for Shared {
 }
 
 fn main() -> Result<()> {
-    let device = Device::default();
+    let device = Device::current()?;
     let bytes: Vec<u8> = (0..1024u32).flat_map(|i| (i as f32).to_le_bytes()).collect();
     let owner = Arc::new(bytes);
 
     // The device reads the host's memory: what it holds is counted, and where it can it copies nothing.
     let before = device.memory().misses;
     let memory = HostMemory::new(Shared(owner.clone()));
-    let x = Tensor::from_host(memory, DType::F32, Layout::contiguous(&Shape::from([1024])), &device)?;
+    let x = Tensor::from_host_on(memory, DType::F32, Layout::contiguous(&Shape::from([1024])), &device)?;
     println!("handles on the host's memory: {}", Arc::strong_count(&owner));
     println!("allocations for it: {}", device.memory().misses - before);
     println!("sum on the device: {}", x.sum()?.to_f64()?);

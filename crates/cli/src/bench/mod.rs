@@ -28,47 +28,47 @@ Examples:
   wootz bench --json new.json --compare old.json
   wootz bench --from old.json --html report.html")]
 pub struct Args {
-    /// Devices to measure (default: every device that is not imitated in software)
+    /// Devices to benchmark [default: all but software devices]
     #[arg(long, env = "WOOTZ_DEVICE", value_delimiter = ',')]
     device: Vec<String>,
-    /// Suites to measure (default: all)
+    /// Suites to run [default: all]
     #[arg(long, value_enum, value_delimiter = ',')]
     suite: Vec<Suite>,
-    /// Only cases whose name contains this text
+    /// Run only cases whose name contains this text
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Models of the llm suite: GGUF files or known names (default: known models that were pulled before)
+    /// Models for the llm suite: GGUF files or known names [default: known models already pulled]
     #[arg(short, long, value_name = "MODEL")]
     model: Vec<String>,
-    /// Few repeats: done in under a minute
+    /// Fewer repeats; takes less than a minute
     #[arg(long)]
     quick: bool,
-    /// Seconds for each case and contender (default: 1, up to 5 while turns are few or the best disagree; 0.1 with --quick)
+    /// Seconds per case and library [default: 1, up to 5 while results are noisy; 0.1 with --quick]
     #[arg(long)]
     seconds: Option<f64>,
-    /// Other libraries that take turns on the same data: all, or some of numpy, mlx, candle, burn, burn-wgpu,
+    /// Libraries to compare with on the same data: all, or any of numpy, mlx, candle, burn, burn-wgpu,
     /// llama_cpp
     #[arg(long, value_name = "NAMES", num_args = 0..=1, default_missing_value = "all", value_delimiter = ',')]
     peers: Vec<String>,
-    /// A program of yours that speaks the peers' protocol (see bench/peers/README.md)
+    /// Your own program to compare with, speaking the protocol of bench/peers/README.md
     #[arg(long, value_name = "PROGRAM")]
     peer: Vec<PathBuf>,
-    /// Show a saved run instead of measuring
+    /// Show a saved run instead of running benchmarks
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "seconds", "peers", "peer", "device", "suite", "filter", "model"])]
     from: Option<PathBuf>,
-    /// Say what got faster or slower than in a saved run
+    /// Compare with a saved run: what got faster or slower
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
-    /// Write JSON, to a file or instead of the table
+    /// Write JSON to a file, or to stdout instead of the table
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     json: Option<PathBuf>,
-    /// Write a page: rooflines, bars beside peers, a table that sorts; one file, no network
+    /// Write a self-contained HTML report: rooflines, bar charts, a sortable table
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the charts as one picture
+    /// Write the charts as one SVG picture
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Counted Metal kernels for the page (default: docs/metal-kernels.json where it exists)
+    /// Metal kernel counters for the report [default: docs/metal-kernels.json if it exists]
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
 }
@@ -105,7 +105,7 @@ fn measure(args: &Args) -> Fallible<Run> {
     tell(&skipped);
     let seconds = args.seconds.unwrap_or(if args.quick { 0.1 } else { 1.0 });
     if !(0.0..=3600.0).contains(&seconds) {
-        return Err(format!("--seconds {seconds}: from 0 to 3600 makes sense").into());
+        return Err(format!("--seconds {seconds} is out of range (0 to 3600)").into());
     }
     let hasty = args.quick || args.seconds.is_some();
     let runner = Runner { devices, peers, seconds, turns: if args.quick { 3 } else { 5 }, hasty };
@@ -178,7 +178,7 @@ fn selected(args: &Args) -> Fallible<(Vec<Case>, Vec<Skipped>)> {
     if cases.is_empty() {
         let names: Vec<String> = cases::of(suites, &models).into_iter().map(|c| c.name).collect();
         let wanted = args.filter.as_deref().unwrap_or_default();
-        return Err(format!("no case matches {wanted:?}; there are: {}", names.join(", ")).into());
+        return Err(format!("no case matches {wanted:?}; available: {}", names.join(", ")).into());
     }
     Ok((cases, skipped))
 }

@@ -85,7 +85,7 @@ pub fn start(
     let all = names.iter().any(|n| n == "all");
     if let Some(name) = names.iter().find(|n| *n != "all" && KNOWN.iter().all(|known| known.name != **n)) {
         let known: Vec<&str> = KNOWN.iter().map(|known| known.name).collect();
-        return Err(format!("no peer is known as {name:?}; known are {}", known.join(", ")).into());
+        return Err(format!("unknown peer {name:?}; known peers: {}", known.join(", ")).into());
     }
     let (mut peers, mut skipped) = (Vec::new(), Vec::new());
     let fits = |known: &Known| known.beside.is_none_or(|name| devices.iter().any(|d| d.name() == name));
@@ -121,7 +121,7 @@ fn command(known: &Known) -> Fallible<Command> {
         Program::Binary(_) => (folder.join(format!("target/release/peer-{}", known.package)), None),
     };
     if !program.is_file() {
-        return Err(format!("not installed; bench/peers/setup {} does that", known.package).into());
+        return Err(format!("not installed; run bench/peers/setup {}", known.package).into());
     }
     let mut command = Command::new(program);
     command.args(argument);

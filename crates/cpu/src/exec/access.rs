@@ -5,8 +5,14 @@ use half::{bf16, f16};
 use wootz_ir::{DType, ScalarType};
 
 /// Reads `n` elements, `stride` elements apart, into a contiguous block of the compute type.
+///
+/// # Safety
+/// Every element of the run is readable, and the block has room for `n` values and is the caller's alone.
 pub type ReadRun = unsafe fn(src: *const u8, stride: isize, dst: *mut u8, n: usize);
 /// Writes a contiguous block of the compute type to `n` elements, `stride` elements apart.
+///
+/// # Safety
+/// The block holds `n` values, and every element of the run is writable and the caller's alone.
 pub type WriteRun = unsafe fn(src: *const u8, dst: *mut u8, stride: isize, n: usize);
 
 macro_rules! read {
@@ -68,7 +74,7 @@ macro_rules! read_half {
     ($half:ty, $convert:path) => {{
         unsafe fn run(src: *const u8, stride: isize, dst: *mut u8, n: usize) {
             if stride == 1 {
-                // SAFETY: as above.
+                // SAFETY: the caller has `n` elements side by side at either end, in memory of its own each.
                 let (src, dst) = unsafe {
                     (
                         std::slice::from_raw_parts(src.cast::<$half>(), n),
@@ -77,7 +83,7 @@ macro_rules! read_half {
                 };
                 $convert(src, dst);
             } else {
-                // SAFETY: as above.
+                // SAFETY: the caller's promises are those of the element-wise reader.
                 unsafe { (read!($half => f32, |x| x.to_f32()))(src, stride, dst, n) }
             }
         }
@@ -89,7 +95,7 @@ macro_rules! write_half {
     ($half:ty, $convert:path) => {{
         unsafe fn run(src: *const u8, dst: *mut u8, stride: isize, n: usize) {
             if stride == 1 {
-                // SAFETY: as above.
+                // SAFETY: the caller has `n` elements side by side at either end, in memory of its own each.
                 let (src, dst) = unsafe {
                     (
                         std::slice::from_raw_parts(src.cast::<f32>(), n),
@@ -98,7 +104,7 @@ macro_rules! write_half {
                 };
                 $convert(src, dst);
             } else {
-                // SAFETY: as above.
+                // SAFETY: the caller's promises are those of the element-wise writer.
                 unsafe { (write!(f32 => $half, |x| <$half>::from_f32(x)))(src, dst, stride, n) }
             }
         }

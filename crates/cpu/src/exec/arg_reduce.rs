@@ -6,7 +6,7 @@ use crate::isa::{Isa, Kernel, dispatch};
 use wootz_ir::ScalarType;
 use wootz_ir::op::ArgOp;
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace, op: ArgOp) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, op: ArgOp) {
     match task.inputs[0].result_type {
         ScalarType::Bool => typed::<u8>(task, workspace, op),
         ScalarType::I32 => typed::<i32>(task, workspace, op),
@@ -18,7 +18,7 @@ pub fn run(task: &Task<'_>, workspace: &mut Workspace, op: ArgOp) {
     }
 }
 
-fn typed<T: PartialOrd + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, op: ArgOp) {
+fn typed<T: PartialOrd + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, op: ArgOp) {
     let rows = task.step.shape.count();
     let width = task.inputs[0].len.checked_div(rows).unwrap_or(0);
     let own = task.worker.split(rows, 1024usize.div_ceil(width.max(1)));

@@ -88,7 +88,7 @@ fn kernel_bytes<T: Elementary + LoadAs<T>>(step: &Step, workers: usize) -> usize
     problem.scratch_bytes(workers)
 }
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace, spec: &AttentionSpec) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, spec: &AttentionSpec) {
     let keys = if is_staged(task.step, 1) {
         task.step.dtype.compute().dtype()
     } else {
@@ -121,7 +121,7 @@ fn operand<'a, S>(task: &'a Task<'_>, slot: usize, staged: *mut u8) -> Heads<'a,
 
 fn typed<T: Elementary + LoadAs<T> + bytemuck::Pod, S: LoadAs<T>>(
     task: &Task<'_>,
-    workspace: &mut Workspace,
+    workspace: &Workspace,
     spec: &AttentionSpec,
 ) {
     let mut staged = [task.shared.get(); 3];
@@ -162,7 +162,7 @@ fn typed<T: Elementary + LoadAs<T> + bytemuck::Pod, S: LoadAs<T>>(
 }
 
 /// Widens this worker's rows of an operand into shared memory, where it is not read as it is.
-fn stage<T: bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, slot: usize, to: *mut u8) {
+fn stage<T: bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, slot: usize, to: *mut u8) {
     if !is_staged(task.step, slot) {
         return;
     }
@@ -189,7 +189,7 @@ fn stage<T: bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, slot: usi
 }
 
 /// The position of the first query.
-fn first_position(task: &Task<'_>, workspace: &mut Workspace) -> i64 {
+fn first_position(task: &Task<'_>, workspace: &Workspace) -> i64 {
     let mut value = [0i32];
     OwnTape::new(&task.inputs[task.inputs.len() - 1], task.run, workspace, 1).load(0..1, &mut value);
     value[0] as i64
@@ -207,7 +207,7 @@ struct OwnTape<'a> {
 unsafe impl Sync for OwnTape<'_> {}
 
 impl<'a> OwnTape<'a> {
-    fn new(tape: &'a Tape, run: &'a Binding<'a>, workspace: &mut Workspace, points: usize) -> OwnTape<'a> {
+    fn new(tape: &'a Tape, run: &'a Binding<'a>, workspace: &Workspace, points: usize) -> OwnTape<'a> {
         // SAFETY: the run binds the plan's buffers, and the workspace is this worker's.
         let frame = UnsafeCell::new(unsafe { tape.begin(run, workspace, points) });
         OwnTape { tape, run, frame }

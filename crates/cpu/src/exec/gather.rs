@@ -22,7 +22,7 @@ pub fn resolve(index: i64, extent: usize) -> usize {
     }
 }
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace, axis: usize) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, axis: usize) {
     let load = task.step.inputs[0].plain().expect("the source of a gather is plain");
     let Source::Buffer(buffer) = load.source else { unreachable!("a plain source is in memory") };
     let source = task.run.pointers[buffer as usize].cast_const();

@@ -18,14 +18,14 @@ pub type Loop2 = unsafe fn(*const u8, *const u8, *mut u8, usize);
 pub type Loop3 = unsafe fn(*const u8, *const u8, *const u8, *mut u8, usize);
 
 thread_local! {
-    /// The first fault that a loop on this thread met since it was last taken.
+    /// The fault with the smallest code that a loop on this thread met since it was last taken.
     static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
 }
 
 /// Notes a fault for the run that this thread works on.
 #[cold]
 pub fn raise(fault: Fault) {
-    FAULT.with(|f| f.set(f.get().or(Some(fault))));
+    FAULT.with(|f| f.set(f.get().filter(|known| (*known as u32) < fault as u32).or(Some(fault))));
 }
 
 /// Takes the fault noted on this thread.

@@ -10,7 +10,7 @@ use wootz_plan::{Load, Source, Store};
 /// Points that one worker takes at least.
 const GRAIN: usize = 4 * BLOCK;
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace) {
+pub fn run(task: &Task<'_>, workspace: &Workspace) {
     if let Some((load, store)) = moves_elements(task) {
         return match load.dtype.size() {
             1 => move_elements::<u8>(task, load, store),

@@ -39,7 +39,7 @@ pub fn shared_bytes(step: &Step, workers: usize) -> usize {
     if batch >= workers { bytes(1).next_multiple_of(64) * workers } else { bytes(workers) }
 }
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace, problem: Problem) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, problem: Problem) {
     if problem.batch * problem.m * problem.n == 0 {
         return;
     }
@@ -90,7 +90,7 @@ struct Operand<'a> {
     _memory: std::marker::PhantomData<&'a [u8]>,
 }
 
-fn floats<T: Packed>(task: &Task<'_>, workspace: &mut Workspace, problem: Problem) {
+fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: Problem) {
     let worker = task.worker;
     let gemm = Gemm::<T>::new(problem.shape());
     let whole_products = problem.batch >= worker.count();
@@ -102,10 +102,11 @@ fn floats<T: Packed>(task: &Task<'_>, workspace: &mut Workspace, problem: Proble
     } else {
         (0..problem.batch, worker, task.shared)
     };
+    let frames = Frames::new(task, workspace, problem);
     for index in products.clone() {
-        let a = source::<T>(task, workspace, 0, index, problem);
-        let b = source::<T>(task, workspace, 1, index, problem);
-        let c = sink::<T>(task, workspace, index, problem);
+        let a = source::<T>(task, &frames, 0, index, problem);
+        let b = source::<T>(task, &frames, 1, index, problem);
+        let c = sink::<T>(task, &frames, index, problem);
         // SAFETY: every worker of this (sub)team comes here with equal arguments, and the memory has the size that
         // `shared_bytes` reserved.
         unsafe { gemm.run(worker, &*a, &*b, &*c, memory) };
@@ -115,9 +116,27 @@ fn floats<T: Packed>(task: &Task<'_>, workspace: &mut Workspace, problem: Proble
     }
 }
 
+/// This worker's state for the code of a step: one for all products, however many there are.
+struct Frames {
+    inputs: [UnsafeCell<Frame>; 2],
+    epilogue: UnsafeCell<Frame>,
+}
+
+impl Frames {
+    fn new(task: &Task<'_>, workspace: &Workspace, problem: Problem) -> Frames {
+        let Problem { m, n, k, .. } = problem;
+        // SAFETY: the run binds the plan's buffers, and the workspace is this worker's.
+        let begin = |tape: &Tape, points| UnsafeCell::new(unsafe { tape.begin(task.run, workspace, points) });
+        Frames {
+            inputs: [begin(&task.inputs[0], m * k), begin(&task.inputs[1], k * n)],
+            epilogue: begin(task.epilogue, n),
+        }
+    }
+}
+
 fn source<'a, T: Packed>(
     task: &'a Task<'_>,
-    workspace: &mut Workspace,
+    frames: &'a Frames,
     slot: usize,
     index: usize,
     problem: Problem,
@@ -134,10 +153,8 @@ fn source<'a, T: Packed>(
     }
     let tape = &task.inputs[slot];
     let (rows, columns) = if slot == 0 { (problem.m, problem.k) } else { (problem.k, problem.n) };
-    // SAFETY: the frame is used by this worker only, for this run.
-    let frame = unsafe { tape.begin(task.run, workspace, rows * columns) };
     let offset = index * rows * columns;
-    let code = Code { tape, run: task.run, frame: UnsafeCell::new(frame), offset, columns };
+    let code = Code { tape, run: task.run, frame: &frames.inputs[slot], offset, columns };
     if slot == 0 { Box::new(Left(code)) } else { Box::new(Right(code)) }
 }
 
@@ -165,19 +182,20 @@ fn operand<'a>(load: &Load, run: &Binding<'a>, slot: usize, index: usize) -> Opt
 struct Code<'a> {
     tape: &'a Tape,
     run: &'a Binding<'a>,
-    frame: UnsafeCell<Frame>,
+    frame: &'a UnsafeCell<Frame>,
     offset: usize,
     columns: usize,
 }
 
-// SAFETY: every worker makes sources and sinks of its own, so the frame is touched by one thread only.
+// SAFETY: every worker makes frames of its own, so each is touched by one thread only; products come one after the other,
+// and the two operands and the result have different frames, so that no two uses of a frame overlap.
 unsafe impl Sync for Code<'_> {}
 
 impl Code<'_> {
     /// Columns `range` of a row.
     fn row<T: Real>(&self, row: usize, range: Range<usize>, out: &mut [T]) {
         let start = self.offset + row * self.columns + range.start;
-        // SAFETY: one thread, see above; the points exist, and `out` is as long as the range.
+        // SAFETY: the frame is used by one thread at a time; the points exist, and `out` is as long as the range.
         unsafe {
             let frame = &mut *self.frame.get();
             self.tape.load(self.run, frame, start..start + range.len(), out.as_mut_ptr().cast());
@@ -217,20 +235,19 @@ impl<T: Real> PackSource<T> for Right<'_> {
 
 fn sink<'a, T: Packed>(
     task: &'a Task<'_>,
-    workspace: &mut Workspace,
+    frames: &'a Frames,
     index: usize,
     problem: Problem,
 ) -> Box<dyn Sink<T> + 'a> {
     let offset = index * problem.m * problem.n;
     let tape = task.epilogue;
-    // SAFETY: the store has room for every product, workers write disjoint elements, and a frame has one user.
+    // SAFETY: the store has room for every product, and workers write disjoint elements.
     unsafe {
         if let Some(start) = tape.store_in_memory(task.run) {
             return Box::new(StridedSink::<T>::new(start.cast::<T>().add(offset), problem.n as isize, 1));
         }
-        let frame = UnsafeCell::new(tape.begin(task.run, workspace, problem.n));
-        Box::new(Finish(Code { tape, run: task.run, frame, offset, columns: problem.n }))
     }
+    Box::new(Finish(Code { tape, run: task.run, frame: &frames.epilogue, offset, columns: problem.n }))
 }
 
 struct Finish<'a>(Code<'a>);
@@ -249,7 +266,7 @@ impl<T: Real> Sink<T> for Finish<'_> {
 /// Integer products: exact modulo the type, a row of the result at a time.
 fn integers<T: crate::gemm::Wrapping + bytemuck::Pod>(
     task: &Task<'_>,
-    workspace: &mut Workspace,
+    workspace: &Workspace,
     problem: Problem,
 ) {
     let Problem { batch, m, n, k } = problem;

@@ -27,11 +27,12 @@ use crate::profile;
 use crate::team::{SyncPtr, Team, Worker};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 use tape::{Binding, Tape};
 use wootz_backend::{Buffer, Executable, Run};
-use wootz_ir::{Error, Fault, Result};
+use wootz_ir::{Error, Result};
+use wootz_plan::fault::NO_FAULT;
 use wootz_plan::{Kernel, Place, Plan, Step};
 use workspace::{Workspace, with_workspace};
 
@@ -43,6 +44,8 @@ pub(crate) struct CpuExecutable {
     shared: usize,
     /// Whether the work is worth waking the team.
     parallel: bool,
+    /// The leaves that a step updates in place.
+    written_leaves: Vec<usize>,
 }
 
 /// A step with its code compiled.
@@ -86,8 +89,15 @@ impl CpuExecutable {
         let shared: Vec<usize> = plan.steps.iter().map(|step| shared_bytes(step, workers)).collect();
         mark_shared(&plan.steps, &mut steps, &shared);
         let shared = shared.into_iter().max().unwrap_or(0);
-        let parallel = workers > 1 && plan.steps.iter().map(work).sum::<usize>() > PARALLEL_WORK;
-        Ok(CpuExecutable { plan, steps, shared, parallel })
+        let parallel =
+            workers > 1 && plan.steps.iter().map(work).fold(0, usize::saturating_add) > PARALLEL_WORK;
+        let written =
+            plan.steps.iter().flat_map(Step::writes).filter_map(|id| match plan.buffers[id as usize].place {
+                Place::Leaf(i) => Some(i),
+                Place::Result(_) | Place::Scratch(_) => None,
+            });
+        let written_leaves = written.collect();
+        Ok(CpuExecutable { plan, steps, shared, parallel, written_leaves })
     }
 
     /// Runs the plan to its end.
@@ -103,24 +113,30 @@ impl CpuExecutable {
             );
             return Err(Error::Device { device: "cpu".into(), detail });
         }
+        if self.written_leaves.iter().any(|&leaf| !run.leaves[leaf].is_writable()) {
+            let detail = "a donated buffer is imported memory or is read in place by the host".into();
+            return Err(Error::Device { device: "cpu".into(), detail });
+        }
         let mut results = Vec::with_capacity(plan.results.len());
         for &bytes in &plan.results {
             results.push(Buffer::new(backend.reserve(bytes, "a result")?));
         }
         let own = plan.scratch.next_multiple_of(64) + self.shared;
         let scratch = if own > 0 { Some(backend.reserve(own, "scratch")?) } else { None };
-        let base = scratch.as_ref().map_or(std::ptr::null_mut(), |m| m.start());
+        // Empty values have a place too, though nobody reads it: aligned, for slices of nothing.
+        let nowhere = std::ptr::without_provenance_mut(64);
+        let base = scratch.as_ref().map_or(nowhere, |m| m.start());
         let mut pointers: SmallVec<[*mut u8; 16]> = SmallVec::with_capacity(plan.buffers.len());
         for buffer in &plan.buffers {
             pointers.push(match buffer.place {
-                Place::Leaf(i) => bound(&run.leaves[i], buffer.bytes)?,
-                Place::Result(i) => bound(&results[i], buffer.bytes)?,
+                Place::Leaf(i) => bound(&run.leaves[i], buffer)?,
+                Place::Result(i) => bound(&results[i], buffer)?,
                 Place::Scratch(offset) => base.wrapping_add(offset),
             });
         }
         let binding = Binding { pointers: &pointers, params: run.params };
         let shared = SyncPtr::new(base.wrapping_add(plan.scratch.next_multiple_of(64)));
-        let fault = AtomicU64::new(0);
+        let fault = AtomicU32::new(NO_FAULT);
         let watched = profile::is_watched();
         let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault, watched);
         if self.parallel {
@@ -128,10 +144,8 @@ impl CpuExecutable {
         } else {
             walk(&Worker::solo())
         }
-        match fault.into_inner() {
-            0 => Ok(results),
-            code => Err(self.describe(code)),
-        }
+        plan.fault(fault.into_inner(), "cpu")?;
+        Ok(results)
     }
 
     fn walk(
@@ -139,7 +153,7 @@ impl CpuExecutable {
         run: &Binding<'_>,
         worker: &Worker<'_>,
         shared: SyncPtr<u8>,
-        fault: &AtomicU64,
+        fault: &AtomicU32,
         watched: bool,
     ) {
         with_workspace(|workspace| {
@@ -167,22 +181,10 @@ impl CpuExecutable {
                     }
                 }
                 if let Some(found) = loops::take_fault() {
-                    let code = (i as u64 + 1) << 32 | found as u64;
-                    let _ = fault.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+                    fault.fetch_min(wootz_plan::fault::word(i, found), Ordering::Relaxed);
                 }
             }
         });
-    }
-
-    fn describe(&self, code: u64) -> Error {
-        let step = &self.plan.steps[(code >> 32) as usize - 1];
-        Error::Fault {
-            op: step.label.clone(),
-            fault: Fault::from_code(code as u32).expect("codes come from faults"),
-            shape: step.shape.clone(),
-            dtype: step.dtype,
-            device: "cpu".into(),
-        }
     }
 }
 
@@ -192,16 +194,18 @@ impl Executable for CpuExecutable {
     }
 }
 
-/// The first byte of a buffer that is at least as large as the plan says.
-fn bound(buffer: &Buffer, bytes: usize) -> Result<*mut u8> {
-    let memory = crate::memory::memory(buffer).ok_or_else(|| Error::Device {
-        device: "cpu".into(),
-        detail: "a leaf is on another device".into(),
-    })?;
-    if buffer.len() < bytes {
-        let detail = format!("a leaf of {} bytes where the plan needs {bytes}", buffer.len());
-        return Err(Error::Device { device: "cpu".into(), detail });
+/// The first byte of a buffer that is as large as the plan says, aligned for its dtype, and has a value everywhere.
+fn bound(bound: &Buffer, planned: &wootz_plan::Buffer) -> Result<*mut u8> {
+    let refused = |detail: String| Error::Device { device: "cpu".into(), detail };
+    let memory = crate::memory::memory(bound).ok_or_else(|| refused("a leaf is on another device".into()))?;
+    if bound.len() < planned.bytes {
+        let detail = format!("a leaf of {} bytes where the plan needs {}", bound.len(), planned.bytes);
+        return Err(refused(detail));
     }
+    if !(memory.start() as usize).is_multiple_of(planned.dtype.size()) {
+        return Err(refused(format!("a leaf of {} that is not aligned for it", planned.dtype)));
+    }
+    memory.fill(None);
     Ok(memory.start())
 }
 
@@ -272,19 +276,21 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
 
 /// A rough count of elementary operations.
 fn work(step: &Step) -> usize {
-    let fused = |f: &wootz_plan::Fused| f.shape.count() * (f.program.cost() + 1);
-    let around: usize = step.inputs.iter().chain([&step.epilogue]).map(fused).sum();
-    match step.kernel {
-        Kernel::Matmul { batch, m, n, k } => around + batch * m * n * k / 4,
-        Kernel::QuantMatmul { .. } => around + step.input_shapes[0].count() * step.input_shapes[1][0] / 4,
-        Kernel::Attention(_) => around + step.shape.count() * step.input_shapes[1][2] / 2,
-        Kernel::Softmax { .. } | Kernel::Sort { .. } | Kernel::ArgSort { .. } => around * 8,
-        _ => around,
-    }
+    let product = |factors: &[usize]| factors.iter().fold(1usize, |n, &f| n.saturating_mul(f));
+    let fused = |f: &wootz_plan::Fused| product(&[f.shape.count(), f.program.cost() + 1]);
+    let around = step.inputs.iter().chain([&step.epilogue]).map(fused).fold(0, usize::saturating_add);
+    let own = match step.kernel {
+        Kernel::Matmul { batch, m, n, k } => product(&[batch, m, n, k]) / 4,
+        Kernel::QuantMatmul { .. } => product(&[step.input_shapes[0].count(), step.input_shapes[1][0]]) / 4,
+        Kernel::Attention(_) => product(&[step.shape.count(), step.input_shapes[1][2]]) / 2,
+        Kernel::Softmax { .. } | Kernel::Sort { .. } | Kernel::ArgSort { .. } => product(&[around, 7]),
+        _ => 0,
+    };
+    around.saturating_add(own)
 }
 
 impl Task<'_> {
-    fn execute(&self, workspace: &mut Workspace) {
+    fn execute(&self, workspace: &Workspace) {
         match &self.step.kernel {
             Kernel::Map => map::run(self, workspace),
             Kernel::Reduce { op, inner } => reduce::run(self, workspace, *op, *inner),

@@ -100,7 +100,7 @@ struct Product<'a> {
     unfinished: *mut u8,
 }
 
-pub fn matmul(task: &Task<'_>, workspace: &mut Workspace) {
+pub fn matmul(task: &Task<'_>, workspace: &Workspace) {
     let Some(problem) = Problem::of(task.step) else { return };
     let copies = problem.copies(task.worker.count());
     let bytes = problem.coded_bytes();
@@ -138,7 +138,7 @@ impl Product<'_> {
     }
 
     /// Runs the epilogue over this worker's columns of every row.
-    fn finish(&self, workspace: &mut Workspace, own: std::ops::Range<usize>, output: *mut f32) {
+    fn finish(&self, workspace: &Workspace, own: std::ops::Range<usize>, output: *mut f32) {
         if is_direct(self.task.step) {
             return;
         }
@@ -155,7 +155,7 @@ impl Product<'_> {
     }
 
     /// Activations of 8 bits or twice 8, integer dot products.
-    fn by_integers(&self, workspace: &mut Workspace, layout: ActLayout) {
+    fn by_integers(&self, workspace: &Workspace, layout: ActLayout) {
         let (task, Problem { format, rows, columns, width, .. }) = (self.task, self.problem);
         let words = layout.words();
         let codes: *mut u32 = self.coded.cast();
@@ -188,7 +188,7 @@ impl Product<'_> {
     }
 
     /// Rows turned into floats one by one, for formats without an integer product.
-    fn by_floats(&self, workspace: &mut Workspace) {
+    fn by_floats(&self, workspace: &Workspace) {
         let (task, Problem { format, rows, columns, width, .. }) = (self.task, self.problem);
         let x: *mut f32 = self.coded.cast();
         // SAFETY: as in `by_integers`.
@@ -237,7 +237,7 @@ crate::isa_fn! {
     }
 }
 
-pub fn gather(task: &Task<'_>, workspace: &mut Workspace, format: BlockFormat) {
+pub fn gather(task: &Task<'_>, workspace: &Workspace, format: BlockFormat) {
     let weights = &task.step.input_shapes[0];
     let columns = weights[1] / format.block_bytes() * format.block_len();
     let count = task.inputs[1].len;

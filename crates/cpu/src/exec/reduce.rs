@@ -11,8 +11,7 @@ use super::workspace::Workspace;
 use crate::reduce::{self, Max, Min, Number as Run, Prod, Reducer, Sum};
 use std::ops::Range;
 use wootz_ir::op::ReduceOp;
-use wootz_ir::scalar::BinaryFn;
-use wootz_ir::{DType, Number, ScalarType, Shape, View};
+use wootz_ir::{Number, ScalarType, Shape, View};
 use wootz_plan::{Fused, Step};
 
 /// Outer points whose results are finished together.
@@ -38,15 +37,8 @@ struct Combine {
 
 impl Combine {
     fn new(op: ReduceOp, kind: ScalarType) -> Combine {
-        let f = match op {
-            ReduceOp::Sum => BinaryFn::Add,
-            ReduceOp::Prod => BinaryFn::Mul,
-            ReduceOp::Min => BinaryFn::Min,
-            ReduceOp::Max => BinaryFn::Max,
-            ReduceOp::Any => BinaryFn::Or,
-            ReduceOp::All => BinaryFn::And,
-        };
-        let step = loops::binary(f, kind).expect("reductions are asked for on types that have them");
+        let step =
+            loops::binary(op.function(), kind).expect("reductions are asked for on types that have them");
         let (run, rows) = match kind {
             // Truth values are bytes of 0 and 1: any is their maximum, all their minimum.
             ScalarType::Bool => kernels::<u8>(op),
@@ -57,7 +49,7 @@ impl Combine {
             ScalarType::F32 => kernels::<f32>(op),
             ScalarType::F64 => kernels::<f64>(op),
         };
-        let identity = identity(op, kind.dtype());
+        let identity = op.identity(kind);
         Combine { step, run, rows, identity, kind, size: kind.dtype().size() }
     }
 }
@@ -103,21 +95,6 @@ unsafe fn rows_kernel<R: Reducer<T>, T: Run>(
     }
 }
 
-fn identity(op: ReduceOp, dtype: DType) -> Number {
-    match op {
-        ReduceOp::Sum | ReduceOp::Any => Number::Int(0).cast(dtype),
-        ReduceOp::Prod | ReduceOp::All => Number::Int(1).cast(dtype),
-        ReduceOp::Min if dtype.is_float() => Number::Float(f64::INFINITY),
-        ReduceOp::Max if dtype.is_float() => Number::Float(f64::NEG_INFINITY),
-        ReduceOp::Min => dtype.integer_range().map_or(Number::Bool(true), |(_, high)| wide(high)),
-        ReduceOp::Max => dtype.integer_range().map_or(Number::Bool(false), |(low, _)| wide(low)),
-    }
-}
-
-fn wide(value: i128) -> Number {
-    if value > i64::MAX as i128 { Number::Uint(value as u64) } else { Number::Int(value as i64) }
-}
-
 /// The input with its inner axes first, where that is how memory lies: outer points side by side.
 pub fn by_columns(input: &Fused, inner: usize) -> Option<Fused> {
     let total = input.shape.count();
@@ -125,7 +102,7 @@ pub fn by_columns(input: &Fused, inner: usize) -> Option<Fused> {
         return None;
     }
     let outer = total / inner;
-    let split = (1..input.shape.rank()).find(|&s| input.shape[..s].iter().product::<usize>() == outer)?;
+    let split = input.axes_of(outer)?;
     let rank = input.shape.rank();
     let walks_outer = |load: &wootz_plan::Load| {
         let strides = &load.layout.strides;
@@ -155,7 +132,7 @@ fn splits_inner(shape: &Shape, workers: usize) -> bool {
     shape.count() < 64 * workers
 }
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace, op: ReduceOp, inner: usize) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, op: ReduceOp, inner: usize) {
     let outer = task.step.shape.count();
     if outer == 0 {
         return;
@@ -191,15 +168,18 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn new(workspace: &mut Workspace) -> Blocks {
+    fn new(workspace: &Workspace) -> Blocks {
         let level = workspace.reserve(COLUMNS * 8);
-        let mut block = || workspace.reserve(BLOCK * 8);
+        let block = || workspace.reserve(BLOCK * 8);
         Blocks { acc: block(), level, spare: block(), values: block() }
     }
 }
 
 impl Job<'_> {
     /// Combines consecutive points into one value at `out`.
+    ///
+    /// # Safety
+    /// The points of `range` exist, the frame is of this job's tape, and `out` has room for a value.
     unsafe fn line(&self, frame: &mut Frame, range: Range<usize>, blocks: &Blocks, out: *mut u8) {
         let Combine { size, kind, identity, run, .. } = self.combine;
         // SAFETY: the points exist; blocks hold BLOCK values, and ranges are cut to blocks.
@@ -228,7 +208,10 @@ impl Job<'_> {
     }
 
     /// Each worker takes some outer points and walks the row of each.
-    unsafe fn rows(&self, workspace: &mut Workspace) {
+    ///
+    /// # Safety
+    /// Every worker of the region calls it, with a workspace of its own.
+    unsafe fn rows(&self, workspace: &Workspace) {
         let Job { task, combine, inner, .. } = *self;
         let own = task.worker.split(self.outer, 1024usize.div_ceil(inner.max(1)));
         if own.is_empty() {
@@ -253,6 +236,9 @@ impl Job<'_> {
 
     /// Combines rows `inner` of some columns into `blocks.level`: at most [`COLUMNS`] of them when they lie in memory, else
     /// at most a block.
+    ///
+    /// # Safety
+    /// The columns exist, and the frame is of this job's tape.
     unsafe fn column_block(
         &self,
         frame: &mut Frame,
@@ -295,7 +281,10 @@ impl Job<'_> {
     }
 
     /// Each worker takes some outer points, which lie side by side, and walks down all rows of them.
-    unsafe fn columns(&self, workspace: &mut Workspace) {
+    ///
+    /// # Safety
+    /// Every worker of the region calls it, with a workspace of its own.
+    unsafe fn columns(&self, workspace: &Workspace) {
         let task = self.task;
         let own = task.worker.split(self.outer, 64);
         if own.is_empty() {
@@ -315,7 +304,10 @@ impl Job<'_> {
     }
 
     /// Each worker combines its share of the inner points of every result; the first finishes.
-    unsafe fn share_inner(&self, workspace: &mut Workspace) {
+    ///
+    /// # Safety
+    /// Every worker of the region calls it, with a workspace of its own; shared memory has a line for each.
+    unsafe fn share_inner(&self, workspace: &Workspace) {
         let Job { task, combine, outer, inner, .. } = *self;
         let own = task.worker.split(inner, 1024);
         let blocks = Blocks::new(workspace);

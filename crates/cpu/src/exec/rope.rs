@@ -5,7 +5,7 @@ use super::workspace::Workspace;
 use wootz_ir::ScalarType;
 use wootz_ir::op::RopeStyle;
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace, style: RopeStyle) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, style: RopeStyle) {
     match task.inputs[0].result_type {
         ScalarType::F64 => rotate::<f64>(task, workspace, style),
         _ => rotate::<f32>(task, workspace, style),
@@ -30,7 +30,7 @@ macro_rules! turn {
 }
 turn!(f32, f64);
 
-fn rotate<T: Turn>(task: &Task<'_>, workspace: &mut Workspace, style: RopeStyle) {
+fn rotate<T: Turn>(task: &Task<'_>, workspace: &Workspace, style: RopeStyle) {
     let width = *task.step.shape.last().expect("rope has at least one axis");
     let half = task.inputs[2].len;
     if task.step.shape.count() == 0 {

@@ -8,7 +8,7 @@ use wootz_ir::ScalarType;
 use wootz_ir::op::ScanOp;
 
 /// Runs `f` on each row of the first input, in place, and hands it to the epilogue.
-fn each_row<T: bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, mut f: impl FnMut(&mut [T])) {
+fn each_row<T: bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, mut f: impl FnMut(&mut [T])) {
     let width = task.step.shape.last().copied().unwrap_or(1);
     let total = task.step.shape.count();
     if total == 0 {
@@ -45,11 +45,11 @@ fn each_row<T: bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, mut f:
 }
 
 /// A parameter vector as values.
-fn parameter<T: bytemuck::Pod>(
+fn parameter<'w, T: bytemuck::Pod>(
     task: &Task<'_>,
-    workspace: &mut Workspace,
+    workspace: &'w Workspace,
     slot: usize,
-) -> Option<&'static mut [T]> {
+) -> Option<&'w [T]> {
     let tape = task.inputs.get(slot)?;
     let values = workspace.slice::<T>(tape.len);
     // SAFETY: the points exist, and the slice is as long.
@@ -69,33 +69,33 @@ macro_rules! by_float {
     };
 }
 
-pub fn softmax(task: &Task<'_>, workspace: &mut Workspace, log: bool) {
-    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, log: bool) {
+pub fn softmax(task: &Task<'_>, workspace: &Workspace, log: bool) {
+    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, log: bool) {
         let kernel = if log { rows::log_softmax::<T> } else { rows::softmax::<T> };
         each_row::<T>(task, workspace, |row| kernel(RowIo::in_place(row)));
     }
     by_float!(task, typed::<_>(task, workspace, log));
 }
 
-pub fn rms_norm(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
-    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
+pub fn rms_norm(task: &Task<'_>, workspace: &Workspace, eps: f64) {
+    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, eps: f64) {
         let weight = parameter::<T>(task, workspace, 1);
-        let affine = Affine { weight: weight.as_deref(), bias: None };
+        let affine = Affine { weight: weight, bias: None };
         each_row::<T>(task, workspace, |row| rows::rms_norm(RowIo::in_place(row), affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
 }
 
-pub fn layer_norm(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
-    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, eps: f64) {
+pub fn layer_norm(task: &Task<'_>, workspace: &Workspace, eps: f64) {
+    fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, eps: f64) {
         let (weight, bias) = (parameter::<T>(task, workspace, 1), parameter::<T>(task, workspace, 2));
-        let affine = Affine { weight: weight.as_deref(), bias: bias.as_deref() };
+        let affine = Affine { weight: weight, bias: bias };
         each_row::<T>(task, workspace, |row| rows::layer_norm(RowIo::in_place(row), affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
 }
 
-pub fn scan(task: &Task<'_>, workspace: &mut Workspace, op: ScanOp) {
+pub fn scan(task: &Task<'_>, workspace: &Workspace, op: ScanOp) {
     macro_rules! typed {
         ($t:ty, $add:expr, $mul:expr) => {
             each_row::<$t>(task, workspace, |row| {
@@ -120,7 +120,7 @@ pub fn scan(task: &Task<'_>, workspace: &mut Workspace, op: ScanOp) {
 }
 
 /// The running value is kept in f64, so that a long sum of f32 loses nothing on the way.
-fn running_f32(task: &Task<'_>, workspace: &mut Workspace, op: ScanOp) {
+fn running_f32(task: &Task<'_>, workspace: &Workspace, op: ScanOp) {
     each_row::<f32>(task, workspace, |row| {
         let mut running = if op == ScanOp::Sum { 0.0f64 } else { 1.0 };
         for x in row.iter_mut() {

@@ -14,7 +14,7 @@ const RUN: usize = 1024;
 
 /// The target is row-major: `slabs` in front of the axis, `columns` behind it. Workers take slabs or columns of their own,
 /// so that equal indices meet in one worker, in order.
-pub fn scatter(task: &Task<'_>, workspace: &mut Workspace, axis: usize, mode: ScatterMode) {
+pub fn scatter(task: &Task<'_>, workspace: &Workspace, axis: usize, mode: ScatterMode) {
     let store = &task.step.stores[0];
     let shape = &task.step.input_shapes[0];
     let (slabs, columns): (usize, usize) =
@@ -68,7 +68,7 @@ struct Target {
 }
 
 impl Target {
-    fn new(task: &Task<'_>, workspace: &mut Workspace, axis: usize, mode: ScatterMode) -> Target {
+    fn new(task: &Task<'_>, workspace: &Workspace, axis: usize, mode: ScatterMode) -> Target {
         let store = &task.step.stores[0];
         let compute = store.dtype.compute();
         let wide = compute.dtype().size();
@@ -133,7 +133,7 @@ impl Target {
     }
 }
 
-pub fn write_at(task: &Task<'_>, workspace: &mut Workspace, axis: usize) {
+pub fn write_at(task: &Task<'_>, workspace: &Workspace, axis: usize) {
     let store = &task.step.stores[0];
     let shape = &task.step.input_shapes[0];
     let start = workspace.slice::<i32>(1);

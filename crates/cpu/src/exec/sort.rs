@@ -18,11 +18,11 @@ struct Order {
     positions: bool,
 }
 
-pub fn values(task: &Task<'_>, workspace: &mut Workspace, descending: bool, limit: usize) {
+pub fn values(task: &Task<'_>, workspace: &Workspace, descending: bool, limit: usize) {
     run(task, workspace, Order { descending, limit, positions: false });
 }
 
-pub fn positions(task: &Task<'_>, workspace: &mut Workspace, descending: bool, limit: usize) {
+pub fn positions(task: &Task<'_>, workspace: &Workspace, descending: bool, limit: usize) {
     run(task, workspace, Order { descending, limit, positions: true });
 }
 
@@ -53,7 +53,7 @@ pub fn shared_bytes(step: &Step, workers: usize) -> usize {
     }
 }
 
-fn run(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
+fn run(task: &Task<'_>, workspace: &Workspace, order: Order) {
     match task.inputs[0].result_type {
         ScalarType::Bool => typed::<u8>(task, workspace, order),
         ScalarType::I32 => typed::<i32>(task, workspace, order),
@@ -65,7 +65,7 @@ fn run(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
     }
 }
 
-fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace, order: Order) {
+fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, order: Order) {
     let (_, width) = extent(task.step);
     match (order.positions, width <= LONGEST) {
         (false, _) => rows::<T, Values>(task, workspace, order),
@@ -76,7 +76,7 @@ fn typed<T: SortKey + bytemuck::Pod>(task: &Task<'_>, workspace: &mut Workspace,
 
 fn rows<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
     task: &Task<'_>,
-    workspace: &mut Workspace,
+    workspace: &Workspace,
     order: Order,
 ) {
     let (rows, width) = extent(task.step);
@@ -114,7 +114,7 @@ fn rows<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
 /// One row, by all workers: each reads its share of it and writes its share of the result.
 fn together<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
     task: &Task<'_>,
-    workspace: &mut Workspace,
+    workspace: &Workspace,
     row: usize,
     order: Order,
 ) {
@@ -141,7 +141,7 @@ fn together<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
     for (to, &item) in out.iter_mut().zip(first) {
         *to = S::finish(item, order.descending);
     }
-    // SAFETY: as above; shares are disjoint.
+    // SAFETY: the points exist, `out` is as long as their range, and workers store disjoint shares.
     unsafe {
         let mut frame = task.epilogue.begin(task.run, workspace, out.len());
         let start = row * limit + share.start;

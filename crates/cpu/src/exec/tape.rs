@@ -44,7 +44,7 @@ enum Fill {
 /// Values that are the same at every point, written once per worker.
 enum Uniform {
     Literal(Number, ScalarType),
-    Param(u16, ScalarType),
+    Param(u32, ScalarType),
     Load { buffer: BufferId, offset: usize, size: usize, read: ReadRun },
 }
 
@@ -258,13 +258,15 @@ impl Tape {
     ///
     /// # Safety
     /// `run` binds the buffers of the plan; nobody else uses `workspace` while the frame lives.
-    pub unsafe fn begin(&self, run: &Binding<'_>, workspace: &mut Workspace, points: usize) -> Frame {
+    pub unsafe fn begin(&self, run: &Binding<'_>, workspace: &Workspace, points: usize) -> Frame {
         let base = workspace.reserve(self.workspace());
         // SAFETY: the workspace has room for all registers.
         let slots = self.registers.iter().map(|&r| unsafe { base.add(r as usize * REGISTER) }).collect();
-        let n = points.min(BLOCK);
-        for (register, uniform) in &self.uniforms {
-            // SAFETY: as above; the uniform load reads one element inside its buffer.
+        // An empty operand has no element to read, not even the one that a broadcast repeats.
+        let n = if self.len == 0 { 0 } else { points.min(BLOCK) };
+        let uniforms = if n == 0 { &[] } else { self.uniforms.as_slice() };
+        for (register, uniform) in uniforms {
+            // SAFETY: the workspace has room for all registers, and the uniform load reads one element inside its buffer.
             unsafe {
                 let register = base.add(*register as usize * REGISTER);
                 match uniform {

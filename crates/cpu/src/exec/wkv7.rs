@@ -3,7 +3,7 @@
 use super::Task;
 use super::workspace::Workspace;
 
-pub fn run(task: &Task<'_>, workspace: &mut Workspace) {
+pub fn run(task: &Task<'_>, workspace: &Workspace) {
     let [steps, heads, depth] = *task.step.input_shapes[0] else {
         unreachable!("inputs have three axes");
     };

@@ -90,6 +90,9 @@ impl<T: Real> Gemm<T> {
         if m == 0 || n == 0 {
             return;
         }
+        assert!(c.holds(m, n), "the result has no room for {m}×{n} elements");
+        assert!(a.holds(m, k), "the left operand has fewer than {m}×{k} elements");
+        assert!(b.holds(n, k), "the right operand has fewer than {k}×{n} elements");
         if k == 0 {
             return store_zeros(worker, m, n, c);
         }
@@ -280,6 +283,9 @@ impl<T: Real> Product<'_, T> {
     }
 
     /// Packs columns of B for a pass.
+    ///
+    /// # Safety
+    /// No other worker packs these columns, or reads them before the next barrier.
     unsafe fn pack_b(&self, pass: &Pass, columns: Range<usize>) {
         let cols = self.gemm.tiling.cols;
         let out = self.b_panel(pass, (columns.start - pass.columns.start) / cols);
@@ -292,6 +298,9 @@ impl<T: Real> Product<'_, T> {
     }
 
     /// Packs rows of A for a pass, if it is to be packed.
+    ///
+    /// # Safety
+    /// The memory of A is this worker's, and holds as many rows.
     unsafe fn pack_a(&self, pass: &Pass, rows: Range<usize>) {
         if self.bare_a.is_none() {
             // SAFETY: `divide` gave A room for `mc` rows.
@@ -301,6 +310,9 @@ impl<T: Real> Product<'_, T> {
 
     /// A block of rows against some columns of the pass. `fresh` says that no rows have met these columns in this pass, so
     /// that a B which is packed on the way is not packed yet.
+    ///
+    /// # Safety
+    /// The panels of B for these columns are packed; no other worker has these elements of the result.
     unsafe fn block(
         &self,
         pass: &Pass,
@@ -352,6 +364,9 @@ impl<T: Real> Product<'_, T> {
     }
 
     /// A block of rows against one panel of B.
+    ///
+    /// # Safety
+    /// As for `block`.
     unsafe fn strip(
         &self,
         pass: &Pass,

@@ -35,6 +35,8 @@ pub fn gemm_integer<T: Wrapping>(
     c: StridedSink<T>,
 ) {
     let Shape { m, n, k } = shape;
+    let fits = a.holds(m, k) && b.holds(n, k) && c.has_room(m, n);
+    assert!(fits || m * n == 0, "the operands or the result are smaller than the product");
     let by_rows = m >= worker.count();
     let rows = if by_rows { worker.split(m, 1) } else { 0..m };
     let columns = if by_rows { 0..n } else { worker.split(n, COLUMNS) };
@@ -43,11 +45,11 @@ pub fn gemm_integer<T: Wrapping>(
             let width = COLUMNS.min(columns.end - start);
             let mut sums = [T::default(); COLUMNS];
             for d in 0..k {
-                // SAFETY: `Strided` promises that every element of the operands is readable.
+                // SAFETY: the left operand was checked to hold every element of the product's.
                 let x = unsafe { *a.start.offset(row as isize * a.lane + d as isize * a.depth) };
                 let from = b.start.wrapping_offset(start as isize * b.lane + d as isize * b.depth);
                 for (j, sum) in sums[..width].iter_mut().enumerate() {
-                    // SAFETY: as above.
+                    // SAFETY: the column is inside the right operand, which was checked to hold the product's.
                     *sum = T::wrapping_mul_add(x, unsafe { *from.offset(j as isize * b.lane) }, *sum);
                 }
             }

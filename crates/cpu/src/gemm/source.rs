@@ -30,6 +30,11 @@ pub trait PackSource<T>: Sync {
         }
     }
 
+    /// Whether the operand has so many lanes of such a depth. A product asserts it before it reads.
+    fn holds(&self, lanes: usize, depth: usize) -> bool {
+        self.strided().is_none_or(|operand| operand.holds(lanes, depth))
+    }
+
     /// The operand as plain memory, if it is that: small and thin products then skip the packing.
     fn strided(&self) -> Option<Strided<'_, T>> {
         None
@@ -52,6 +57,8 @@ pub struct Strided<'a, T> {
     pub(super) start: *const T,
     pub(super) lane: isize,
     pub(super) depth: isize,
+    /// Lanes and their depth, as far as they are known.
+    extent: (usize, usize),
     memory: PhantomData<&'a [T]>,
 }
 
@@ -63,7 +70,7 @@ impl<T> Clone for Strided<'_, T> {
 impl<T> Copy for Strided<'_, T> {}
 // SAFETY: it is a shared borrow of `[T]` in all but type.
 unsafe impl<T: Sync> Sync for Strided<'_, T> {}
-// SAFETY: as above.
+// SAFETY: a shared borrow of `[T]` may go to another thread where T may be shared with it.
 unsafe impl<T: Sync> Send for Strided<'_, T> {}
 
 impl<'a, T> Strided<'a, T> {
@@ -72,7 +79,8 @@ impl<'a, T> Strided<'a, T> {
     /// # Safety
     /// Every element of the product's operand must be readable for `'a`, and nobody may write it meanwhile.
     pub const unsafe fn new(start: *const T, lane_stride: isize, depth_stride: isize) -> Self {
-        Strided { start, lane: lane_stride, depth: depth_stride, memory: PhantomData }
+        let extent = (usize::MAX, usize::MAX);
+        Strided { start, lane: lane_stride, depth: depth_stride, extent, memory: PhantomData }
     }
 
     /// The address of an element.
@@ -83,12 +91,26 @@ impl<'a, T> Strided<'a, T> {
 
     /// A row-major matrix as the left operand (lanes are rows).
     pub fn left(matrix: &'a [T], columns: usize) -> Self {
-        Strided { start: matrix.as_ptr(), lane: columns as isize, depth: 1, memory: PhantomData }
+        let extent = (matrix.len().checked_div(columns).unwrap_or(0), columns);
+        Strided { start: matrix.as_ptr(), lane: columns as isize, depth: 1, extent, memory: PhantomData }
     }
 
     /// A row-major matrix as the right operand (lanes are columns).
     pub fn right(matrix: &'a [T], columns: usize) -> Self {
-        Strided { start: matrix.as_ptr(), lane: 1, depth: columns as isize, memory: PhantomData }
+        let extent = (columns, matrix.len().checked_div(columns).unwrap_or(0));
+        Strided { start: matrix.as_ptr(), lane: 1, depth: columns as isize, extent, memory: PhantomData }
+    }
+
+    /// Whether every element of so many lanes of such a depth is there.
+    pub(super) fn holds(&self, lanes: usize, depth: usize) -> bool {
+        lanes <= self.extent.0 && depth <= self.extent.1
+    }
+
+    fn check(&self, lanes: &Range<usize>, depth: &Range<usize>) {
+        assert!(
+            self.holds(lanes.end, depth.end),
+            "lanes {lanes:?} of depth {depth:?} are not in the operand"
+        );
     }
 }
 
@@ -350,10 +372,12 @@ fn pack_strided_panels<S: LoadAs<T>, T: Real>(
 
 impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
     fn pack_panels(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
+        self.check(&lanes, &depth);
         pack_strided_panels(*self, lanes, depth, width, out);
     }
 
     fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
+        self.check(&lanes, &depth);
         dispatch(PackStrided { source: *self, lanes, depth, width, out });
     }
 
@@ -396,22 +420,29 @@ impl<S: LoadAs<f32>> Kernel for Dot<'_, S> {
 
 impl<S: LoadAs<f32>> Dots<f32> for Widen<'_, S> {
     fn dot(&self, lane: usize, vector: &[f32]) -> f32 {
-        // SAFETY: `Strided::new` promises that every element is readable; `dots` gives this out when they are adjacent.
+        self.0.check(&(lane..lane + 1), &(0..vector.len()));
+        // SAFETY: every element is readable, as was checked; `dots` gives this out when they are adjacent.
         let lane = unsafe { std::slice::from_raw_parts(self.0.at(lane, 0), vector.len()) };
         dispatch(Dot { lane, vector })
     }
 }
 
 impl<S: LoadAs<f32>> PackSource<f32> for Widen<'_, S> {
+    fn holds(&self, lanes: usize, depth: usize) -> bool {
+        self.0.holds(lanes, depth)
+    }
+
     fn dots(&self) -> Option<&dyn Dots<f32>> {
         (self.0.depth == 1).then_some(self)
     }
 
     fn pack_panels(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [f32]) {
+        self.0.check(&lanes, &depth);
         pack_strided_panels(self.0, lanes, depth, width, out);
     }
 
     fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [f32]) {
+        self.0.check(&lanes, &depth);
         dispatch(PackStrided { source: self.0, lanes, depth, width, out });
     }
 }

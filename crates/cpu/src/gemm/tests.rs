@@ -129,7 +129,7 @@ fn teams_of_any_size_agree() {
                     got[row * n + column + j] += v + 1.0;
                 }
             });
-            // SAFETY: as above.
+            // SAFETY: all workers come with the same arguments; the memory has the size that the product asks for.
             team.run(&|w| unsafe { gemm.run(w, &a, &b, &sink, memory) });
             let want: Vec<f32> = want.iter().map(|v| v + 1.0).collect();
             assert_eq!(got.into_inner().unwrap(), want, "{shape:?} on {workers}, epilogue");

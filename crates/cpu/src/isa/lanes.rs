@@ -114,38 +114,37 @@ macro_rules! register_lanes {
         #[doc = concat!($n, " lanes of ", stringify!($t), " in a register.")]
         #[derive(Clone, Copy)]
         pub struct $name($register);
-        // SAFETY (all methods): the trait's caller promises the target features and valid pointers.
         impl Lanes for $name {
             type Elem = $t;
             const LEN: usize = $n;
             #[inline(always)]
             unsafe fn zero() -> Self {
-                // SAFETY: see above.
+                // SAFETY: the caller promises the target features.
                 $name(unsafe { $zero })
             }
             #[inline(always)]
             unsafe fn splat(value: *const $t) -> Self {
-                // SAFETY: see above.
+                // SAFETY: the caller promises the target features and a readable value.
                 $name(unsafe { $splat(*value) })
             }
             #[inline(always)]
             unsafe fn load(from: *const $t) -> Self {
-                // SAFETY: see above.
+                // SAFETY: the caller promises the target features and a readable register's worth of elements.
                 $name(unsafe { $load(from) })
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $t) {
-                // SAFETY: see above.
+                // SAFETY: the caller promises the target features and a writable register's worth of elements.
                 unsafe { $store(to, self.0) }
             }
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {
-                // SAFETY: see above.
+                // SAFETY: the caller promises the target features.
                 $name(unsafe { $add(self.0, other.0) })
             }
             #[inline(always)]
             unsafe fn mul_add(self, b: Self, c: Self) -> Self {
-                // SAFETY: see above.
+                // SAFETY: the caller promises the target features.
                 $name(unsafe { $fma(self.0, b.0, c.0) })
             }
         }

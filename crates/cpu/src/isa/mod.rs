@@ -163,7 +163,7 @@ pub unsafe fn dispatch_at<K: Kernel>(level: Level, kernel: K) -> K::Out {
         // SAFETY: the caller promises that the processor has the features.
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => unsafe { run_avx2(kernel) },
-        // SAFETY: as above.
+        // SAFETY: the caller promises that the processor has AVX-512 and what comes with it.
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => unsafe { run_avx512(kernel) },
         // NEON is part of the baseline of the targets that have it.
@@ -173,12 +173,16 @@ pub unsafe fn dispatch_at<K: Kernel>(level: Level, kernel: K) -> K::Out {
     }
 }
 
+/// # Safety
+/// The processor has these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Out {
     kernel.run::<Avx2>()
 }
 
+/// # Safety
+/// The processor has these features.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
 unsafe fn run_avx512<K: Kernel>(kernel: K) -> K::Out {
@@ -215,7 +219,7 @@ macro_rules! isa_fn {
                 // SAFETY: `level` reports only what the processor has.
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Level::Avx2 => unsafe { avx2($($arg),*) },
-                // SAFETY: as above.
+                // SAFETY: `level` reports AVX-512 only where the processor has all of these features.
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Level::Avx512 => unsafe { avx512($($arg),*) },
                 $crate::isa::Level::Neon => body::<$crate::isa::Neon>($($arg),*),

@@ -112,7 +112,7 @@ pub struct Output {
 
 // SAFETY: an Output is an address; what makes writes through it sound is the contract of `matmul_rows`.
 unsafe impl Send for Output {}
-// SAFETY: as above.
+// SAFETY: a shared Output gives out its address only, with the same contract.
 unsafe impl Sync for Output {}
 
 impl Output {

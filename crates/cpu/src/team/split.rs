@@ -56,7 +56,7 @@ pub struct SyncPtr<T>(*mut T);
 
 // SAFETY: only a pointer value crosses threads here; every dereference is an unsafe act of its own.
 unsafe impl<T> Send for SyncPtr<T> {}
-// SAFETY: as above.
+// SAFETY: a shared `SyncPtr` gives out the pointer's value only.
 unsafe impl<T> Sync for SyncPtr<T> {}
 
 impl<T> Clone for SyncPtr<T> {

@@ -1,10 +1,11 @@
 //! Reading and writing by index.
 
 use super::movement::check_spans;
-use super::{cast, expand, node, reshape};
+use super::{cast, elementwise, expand, node, reshape};
 use crate::dtype::DType;
+use crate::elementwise::ElementwiseOp;
 use crate::error::{Error, Result};
-use crate::graph::NodeRef;
+use crate::graph::{Node, NodeRef};
 use crate::layout::Span;
 use crate::op::{Op, ScatterMode};
 use crate::shape::Shape;
@@ -13,7 +14,34 @@ fn indices(op: &'static str, index: &NodeRef) -> Result<NodeRef> {
     if !index.dtype().is_integer() {
         return Err(Error::dtype(op, &[index.dtype()], "integer indices"));
     }
-    Ok(cast(index, DType::I64))
+    match index.dtype() {
+        // As an i64, what is beyond it would count from the end; nothing has so many elements.
+        DType::U64 => Ok(cast(&bounded(index, None, i64::MAX)?, DType::I64)),
+        _ => Ok(cast(index, DType::I64)),
+    }
+}
+
+/// Integers no less and no more than these.
+fn bounded(x: &NodeRef, least: Option<i64>, most: i64) -> Result<NodeRef> {
+    let bound = |value: i64| Node::constant(value.into(), x.dtype());
+    let below = elementwise(ElementwiseOp::Minimum, &[x, &bound(most)])?;
+    match least {
+        Some(least) => elementwise(ElementwiseOp::Maximum, &[&below, &bound(least)]),
+        None => Ok(below),
+    }
+}
+
+/// An integer with one element, as an i32. What does not fit one is as wrong as the i32 next to it.
+pub(super) fn one_index(op: &'static str, x: &NodeRef) -> Result<NodeRef> {
+    if x.shape().count() != 1 || !x.dtype().is_integer() {
+        return Err(Error::shape(op, &[x.shape()], "a position of one integer"));
+    }
+    let x = match x.dtype() {
+        DType::I64 => bounded(x, Some(i32::MIN.into()), i32::MAX.into())?,
+        DType::U32 | DType::U64 => bounded(x, None, i32::MAX.into())?,
+        _ => x.clone(),
+    };
+    reshape(&cast(&x, DType::I32), &Shape::from([1]))
 }
 
 /// `out[…, i, …] = x[…, index[…, i, …], …]` along an axis; the other axes broadcast.
@@ -84,7 +112,7 @@ pub fn write_at(x: &NodeRef, rows: &NodeRef, start: &NodeRef, axis: isize) -> Re
         let expected = format!("rows that fit x on every axis, and fewer or as many on axis {axis}");
         return Err(Error::shape("write_at", &[x.shape(), rows.shape()], expected));
     }
-    let start = super::linear::one_index("write_at", start)?;
+    let start = one_index("write_at", start)?;
     let operands = [x.clone(), cast(rows, x.dtype()), start];
     node(Op::WriteAt { axis: axis as u8 }, operands, x.shape().clone(), x.dtype())
 }

@@ -1,5 +1,6 @@
 //! Products: matmul, attention, quantised products, WKV.
 
+use super::index::one_index;
 use super::{cast, expand, node};
 use crate::dtype::{DType, Number};
 use crate::error::{Error, Result};
@@ -102,14 +103,6 @@ fn additive(mask: &NodeRef, dtype: DType) -> Result<NodeRef> {
     let zero = Node::constant(0.0.into(), dtype);
     let none = Node::constant(f64::NEG_INFINITY.into(), dtype);
     super::elementwise(ElementwiseOp::Where, &[mask, &zero, &none])
-}
-
-/// A single run-time index, as i32.
-pub(super) fn one_index(op: &'static str, x: &NodeRef) -> Result<NodeRef> {
-    if x.shape().count() != 1 || !x.dtype().is_integer() {
-        return Err(Error::shape(op, &[x.shape()], "a position of one integer"));
-    }
-    super::reshape(&cast(x, DType::I32), &Shape::from([1]))
 }
 
 /// The number of columns that rows of `bytes` hold.

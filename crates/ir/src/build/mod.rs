@@ -8,10 +8,10 @@ mod linear;
 mod movement;
 mod row;
 
-pub use index::{gather, scatter, take, update_slice, write_at};
-pub use linear::{AttentionOptions, attention, matmul, quant_gather, quant_matmul, wkv7};
-pub use movement::{concat, expand, permute, reshape, slice};
-pub use row::{arg_reduce, argsort, layer_norm, reduce, rms_norm, rope, scan, softmax, sort};
+pub use index::*;
+pub use linear::*;
+pub use movement::*;
+pub use row::*;
 
 use crate::custom::CustomKernel;
 use crate::dtype::{DType, Number};
@@ -19,26 +19,13 @@ use crate::elementwise::{Accepts, ElementwiseOp, MAX_ARITY};
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeRef, Operands};
 use crate::op::Op;
-use crate::shape::{MAX_RANK, Shape};
+use crate::shape::Shape;
 use smallvec::smallvec;
 use std::sync::Arc;
 
-/// Refuses shapes that no tensor can have: too many axes, or more bytes than can be addressed.
-pub fn check_shape(op: &'static str, shape: &Shape, dtype: DType) -> Result<()> {
-    if shape.rank() > MAX_RANK {
-        return Err(Error::shape(op, &[shape], format!("at most {MAX_RANK} axes")));
-    }
-    let bytes = shape.iter().filter(|&&d| d > 0).try_fold(dtype.size(), |n, &d| n.checked_mul(d));
-    match bytes {
-        Some(bytes) if bytes <= isize::MAX as usize => Ok(()),
-        _ => Err(Error::shape(op, &[shape], format!("fewer than 2^63 bytes of {dtype}"))),
-    }
-}
-
 /// A node of one op, its result's shape checked.
 fn node(op: Op, operands: impl IntoIterator<Item = NodeRef>, shape: Shape, dtype: DType) -> Result<NodeRef> {
-    check_shape(op.name(), &shape, dtype)?;
-    Ok(Node::lazy(op, operands.into_iter().collect(), shape, dtype))
+    Node::lazy(op, operands.into_iter().collect(), shape, dtype)
 }
 
 /// Every element `value`.
@@ -56,7 +43,8 @@ pub fn cast(x: &NodeRef, dtype: DType) -> NodeRef {
     if x.dtype() == dtype {
         return x.clone();
     }
-    Node::lazy(Op::Cast, smallvec![x.clone()], x.shape().clone(), dtype)
+    let node = Node::lazy(Op::Cast, smallvec![x.clone()], x.shape().clone(), dtype);
+    node.expect("a shape that fits one dtype fits all of them")
 }
 
 /// An op of the elementwise table, over operands that are cast and broadcast to fit each other.
@@ -89,8 +77,7 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> 
         let fits = x.dtype() == dtype && *x.shape() == shape;
         fitted.push(if fits { x.clone() } else { expand(row.name, &cast(x, dtype), &shape)? });
     }
-    check_shape(row.name, &shape, resolved.result)?;
-    Ok(Node::lazy(Op::Elementwise(op), fitted, shape, resolved.result))
+    Node::lazy(Op::Elementwise(op), fitted, shape, resolved.result)
 }
 
 /// A user's kernel over operands as they are; the result's shape and dtype are what its writer says.

@@ -72,9 +72,10 @@ pub(super) fn check_spans(op: &'static str, shape: &Shape, spans: &[Span]) -> Re
         if span.len == 0 {
             continue;
         }
-        let last = span.start as i64 + (span.len as i64 - 1) * span.step as i64;
-        let outside = [span.start as i64, last].into_iter().find(|i| !(0..extent as i64).contains(i));
+        let last = span.start as i128 + (span.len as i128 - 1) * span.step as i128;
+        let outside = [span.start as i128, last].into_iter().find(|i| !(0..extent as i128).contains(i));
         if let Some(index) = outside {
+            let index = index.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
             return Err(Error::Index { op, index, axis, shape: shape.clone() });
         }
         if span.step == 0 {

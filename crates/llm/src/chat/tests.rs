@@ -78,3 +78,106 @@ fn stored_templates_of_the_usual_shapes_compile() {
         assert!(got.ends_with("assistant\n") || got.ends_with("model\n"), "{got}");
     }
 }
+
+/// What a template ends with, in a time that a test can wait for.
+fn refused(source: &str) -> String {
+    let message = [Message::new("user", "hi")];
+    match ChatTemplate::new(source, "", "").and_then(|t| t.render(&message, true)) {
+        Ok(text) => panic!("{} bytes came of {}", text.len(), &source[..source.len().min(80)]),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn whatever_a_template_says_it_ends() {
+    let deep =
+        |open: &str, n: usize, close: &str| format!("{{{{ {}1{} }}}}", open.repeat(n), close.repeat(n));
+    let loops = |n: usize, inner: &str| {
+        let open: String = (0..n).map(|i| format!("{{% for i{i} in range(9000) %}}")).collect();
+        format!("{open}{inner}{}", "{% endfor %}".repeat(n))
+    };
+    let cases = [
+        (deep("not ", 50_000, ""), "limit `tag`"),
+        (deep("not ", 900, ""), "limit `nesting`"),
+        (deep("(", 450, ")"), "limit `nesting`"),
+        (deep("[", 450, "]"), "limit `nesting`"),
+        (deep("- ", 900, ""), "limit `nesting`"),
+        (format!("{{{{ {} }}}}", "1 if 1 else ".repeat(240)), "limit `nesting`"),
+        (format!("{{{{ 1{} }}}}", "+1".repeat(5000)), "limit `tag`"),
+        (format!("{{{{ 'a'{} }}}}", "|trim".repeat(5000)), "limit `tag`"),
+        ("{% if 1 %}".repeat(5000), "limit `nesting`"),
+        (format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(5000)), "limit `nesting`"),
+        ("x".repeat(1 << 20), "limit `source`"),
+        (loops(3, ""), "limit `steps`"),
+        (loops(2, "twenty bytes of text"), "limit `"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}".into(), "recursion"),
+    ];
+    for (source, expected) in cases {
+        let error = refused(&source);
+        assert!(error.contains(expected), "{:?}: {error}", &source[..source.len().min(60)]);
+    }
+}
+
+#[test]
+fn values_that_double_stop_growing() {
+    let doubled = |step: &str| {
+        format!(
+            "{{% set ns = namespace(s='0123456789') %}}{{% for i in range(60) %}}{{% set ns.s = {step} %}}{{% endfor %}}\
+             {{{{ ns.s | length }}}}"
+        )
+    };
+    let plain: String = "{% set s = 'ab' %}".to_owned() + &"{% set s = s ~ s %}".repeat(60);
+    let macros = "{% macro m(s) %}{{ m(s ~ s) }}{% endmacro %}{{ m('ab') }}".to_owned();
+    let blocks = "{% set s = 'ab' %}".to_owned() + &"{% set s %}{{ s }}{{ s }}{% endset %}".repeat(60);
+    let cases = [
+        doubled("ns.s ~ ns.s"),
+        doubled("ns.s + ns.s"),
+        doubled("ns.s.replace('0', ns.s)"),
+        doubled("ns.s | replace('0', ns.s)"),
+        doubled("[ns.s, ns.s] | join(ns.s)"),
+        doubled("ns.s.join([ns.s, ns.s])"),
+        doubled("ns.s * 10"),
+        plain,
+        macros,
+        blocks,
+    ];
+    for source in cases {
+        let error = refused(&source);
+        assert!(error.contains("limit `bytes`") || error.contains("recursion"), "{source}: {error}");
+    }
+}
+
+#[test]
+fn nothing_contains_itself_and_deep_values_are_harmless() {
+    for source in [
+        "{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}",
+        "{% set ns = namespace() %}{% set l = [ns] %}{% set ns.me = l %}{{ ns ~ '' }}",
+        "{% set f = namespace %}{% set a = f() %}{% set a.b = a %}{{ a }}",
+        "{% set a = namespace(x=namespace()) %}{{ a.x }}",
+    ] {
+        assert!(refused(source).contains("namespace"), "{source}");
+    }
+    let nested = |end: &str| {
+        format!(
+            "{{% set ns = namespace(x=[]) %}}{{% for i in range(9000) %}}{{% for j in range(4) %}}\
+             {{% set ns.x = [ns.x] %}}{{% endfor %}}{{% endfor %}}{end}"
+        )
+    };
+    for end in ["", "{{ ns.x ~ '' }}", "{{ ns.x | tojson }}", "{{ ns.x == [ns.x] }}", "{{ ns.x }}"] {
+        // Right or refused, but over.
+        let _ = ChatTemplate::new(&nested(end), "", "").and_then(|t| t.render(&[], true));
+    }
+}
+
+#[test]
+fn limits_are_options_and_long_conversations_fit() {
+    let limits = TemplateLimits { steps: 50, ..TemplateLimits::default() };
+    let template = ChatTemplate::within(limits, CHATML, "", "").unwrap();
+    assert!(template.render(&[Message::new("user", "a")], true).is_ok());
+    let many: Vec<Message> = (0..4000).map(|i| Message::new("user", "word ".repeat(i % 50))).collect();
+    assert!(template.render(&many, true).unwrap_err().to_string().contains("limit `steps`"));
+    let template = ChatTemplate::new(CHATML, "", "").unwrap();
+    assert!(template.render(&many, true).unwrap().len() > 400_000);
+    let long = [Message::new("user", "x".repeat(20 << 20))];
+    assert!(template.render(&long, true).unwrap().len() > 20 << 20);
+}

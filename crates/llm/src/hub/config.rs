@@ -1,6 +1,6 @@
 //! `config.json` to GGUF metadata.
 
-use crate::config::PAIRS_KEY;
+use crate::config::{MAX_EXTENT, PAIRS_KEY};
 use crate::error::{Error, Result};
 use serde_json::Value as Json;
 use wootz_gguf::{MetaValue, Writer};
@@ -98,9 +98,10 @@ impl Shape {
             match &config[from] {
                 Json::Null if is_optional => {}
                 value => {
-                    let number = value.as_u64().and_then(|v| u32::try_from(v).ok());
-                    let number = number.ok_or_else(|| {
-                        Error::Model(format!("config.json: {from} is {value}, not a positive integer"))
+                    let fits = |v: &u64| (1..=MAX_EXTENT as u64).contains(v);
+                    let number = value.as_u64().filter(fits).map(|v| v as u32).ok_or_else(|| {
+                        let range = format!("an integer from 1 to {MAX_EXTENT}");
+                        Error::Model(format!("config.json: {from} is {value}, not {range}"))
                     })?;
                     self.numbers.push((to, MetaValue::U32(number)));
                 }
@@ -133,6 +134,7 @@ impl Shape {
                 self.numbers.push(("rope.scaling.original_context_length", MetaValue::U32(original)));
             }
             "llama3" => {
+                // `integers` has seen to it that there is a head, and that extents are sane.
                 let heads = config["num_attention_heads"].as_f64().unwrap_or(1.0);
                 let head = config["head_dim"].as_f64();
                 let head = head.unwrap_or(config["hidden_size"].as_f64().unwrap_or(0.0) / heads);
@@ -226,6 +228,8 @@ mod tests {
         assert!(refused(&|c| c["model_type"] = json!("bert")).contains("'bert'"));
         assert!(refused(&|c| c["hidden_size"] = Json::Null).contains("hidden_size is null"));
         assert!(refused(&|c| c["hidden_size"] = json!(-1)).contains("hidden_size is -1"));
+        assert!(refused(&|c| c["head_dim"] = json!(4294967295u32)).contains("head_dim is 4294967295"));
+        assert!(refused(&|c| c["num_attention_heads"] = json!(0)).contains("num_attention_heads is 0"));
         assert!(refused(&|c| c["rope_scaling"]["rope_type"] = json!("magic")).contains("'magic'"));
         assert!(refused(&|c| c["rope_scaling"]["factor"] = Json::Null).contains("no number factor"));
     }

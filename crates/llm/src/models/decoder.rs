@@ -157,7 +157,7 @@ pub struct Place<'a> {
 impl<'a> Place<'a> {
     pub fn new(input: &Input<'a>) -> wootz::Result<Place<'a>> {
         let of = |sequence: &Sequence<'_>| {
-            let steps = Tensor::iota([sequence.rows.len(), 1], input.tokens.device())?.cast(DType::I32)?;
+            let steps = Tensor::iota_on([sequence.rows.len(), 1], input.tokens.device())?.cast(DType::I32)?;
             steps.add(sequence.position)
         };
         let each: Vec<Tensor> = input.sequences.iter().map(of).collect::<wootz::Result<_>>()?;

@@ -84,6 +84,7 @@ impl NewState {
         self.0.iter_mut().zip(layer).for_each(|(all, new)| all.extend(new));
     }
 
+    /// The state of all sequences, one after another.
     pub fn into_list(self) -> Vec<Tensor> {
         self.0.into_iter().flatten().collect()
     }

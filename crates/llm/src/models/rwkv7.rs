@@ -177,7 +177,7 @@ fn shifted<'a>(
 
 /// The last row of a sequence, in place of what its state held.
 fn remember(x: &Tensor, sequence: &Sequence<'_>, state: &Tensor) -> wootz::Result<Tensor> {
-    let start = Tensor::scalar(0, DType::I32, x.device());
+    let start = Tensor::scalar_on(0, DType::I32, x.device());
     state.write_at(&x.narrow(0, sequence.rows.end - 1, 1)?, &start, 0)
 }
 
@@ -280,7 +280,7 @@ impl Network for Rwkv7 {
 
     fn forward(&self, input: &Input<'_>) -> wootz::Result<(Tensor, Vec<Tensor>)> {
         let mut x = self.embedding_norm.apply(&self.embedding.rows(input.tokens)?)?;
-        let start = Tensor::scalar(0, DType::I32, x.device());
+        let start = Tensor::scalar_on(0, DType::I32, x.device());
         let mut first_value = None;
         let mut state = NewState::default();
         for (i, layer) in self.layers.iter().enumerate() {

@@ -14,6 +14,13 @@ use std::time::Duration;
 /// How often a download's size is looked at.
 const TICK: Duration = Duration::from_millis(100);
 
+/// A transfer that stays below this many bytes per second for so many seconds is given up; what came is kept.
+const SLOWEST: &str = "100";
+const STALL_SECONDS: &str = "60";
+
+/// The most bytes of an answer that is kept in memory: lists of files, headers.
+const MAX_ANSWER: &str = "67108864";
+
 /// What curl ends with where a server gives files from their start only.
 const CANNOT_RESUME: i32 = 33;
 
@@ -210,6 +217,8 @@ fn facts(url: &str) -> Result<Facts> {
 fn command() -> Command {
     let mut command = Command::new("curl");
     command.args(["--fail", "--location", "--silent", "--show-error", "--connect-timeout", "20"]);
+    // A server that goes silent would hold us for ever.
+    command.args(["--speed-limit", SLOWEST, "--speed-time", STALL_SECONDS]);
     command.stdin(Stdio::null()).stderr(Stdio::piped());
     command
 }
@@ -223,7 +232,8 @@ fn refused(url: &str, message: &[u8]) -> Error {
 }
 
 fn curl(arguments: &[&str]) -> Result<Vec<u8>> {
-    let done = command().args(arguments).output().map_err(|e| missing(&e))?;
+    let done =
+        command().args(["--max-filesize", MAX_ANSWER]).args(arguments).output().map_err(|e| missing(&e))?;
     if !done.status.success() {
         return Err(refused(arguments.last().unwrap_or(&""), &done.stderr));
     }

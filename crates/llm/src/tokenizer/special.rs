@@ -1,6 +1,6 @@
 //! Splitting a text at special tokens.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 use super::vocab::{TokenKind, Vocab};
 use crate::error::{Error, Result};
@@ -29,6 +29,12 @@ struct Special {
     control: bool,
 }
 
+/// The longest special token, in bytes. Those of real models have some dozens.
+const MAX_SPECIAL: usize = 4096;
+
+/// All special tokens together, in bytes: each becomes a state of the finder.
+const MAX_SPECIALS: usize = 16 << 20;
+
 impl Specials {
     pub fn new(vocab: &Vocab) -> Result<Specials> {
         let mut tokens = Vec::new();
@@ -39,12 +45,25 @@ impl Specials {
                 continue;
             }
             let text = vocab.text(id).and_then(|t| std::str::from_utf8(t).ok()).unwrap_or_default();
+            if text.len() > MAX_SPECIAL {
+                let length = text.len();
+                let problem =
+                    format!("special token {id} is {length} bytes long; the limit is {MAX_SPECIAL}");
+                return Err(Error::Tokenizer(problem));
+            }
             if !text.is_empty() {
                 tokens.push(Special { id, text: text.to_owned(), control: kind != TokenKind::UserDefined });
             }
         }
         tokens.sort_by_key(|t| std::cmp::Reverse(t.text.len()));
-        let finder = AhoCorasick::new(tokens.iter().map(|t| &t.text))
+        let bytes: usize = tokens.iter().map(|t| t.text.len()).sum();
+        if bytes > MAX_SPECIALS {
+            let problem = format!("special tokens of {bytes} bytes in all; the limit is {MAX_SPECIALS}");
+            return Err(Error::Tokenizer(problem));
+        }
+        let finder = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(tokens.iter().map(|t| &t.text))
             .map_err(|e| Error::Tokenizer(format!("{} special tokens: {e}", tokens.len())))?;
         Ok(Specials { tokens, finder })
     }

@@ -2,8 +2,7 @@
 
 use super::buffer::Lent;
 use super::{Buffer, Device, Kernel};
-use crate::driver::{self, Command, Dispatch, Finished, Grid, Running};
-use softmetal::profile::DispatchProfile;
+use crate::driver::{self, Command, Dispatch, DispatchProfile, Finished, Grid, Running};
 use wootz_ir::Result;
 
 /// An argument of a kernel.
@@ -172,15 +171,7 @@ impl Batch {
 
     /// All buffers of the batch, taken from the host until it ends.
     fn lend(&self) -> Result<Vec<Lent>> {
-        let launches = self.items.iter().filter_map(|item| match item {
-            Item::Launch(launch) => Some(launch),
-            Item::Barrier => None,
-        });
-        let buffers = launches.flat_map(|l| &l.arguments).filter_map(|argument| match argument {
-            Argument::Buffer(buffer, _) => Some(buffer),
-            Argument::Bytes(_) => None,
-        });
-        buffers.map(Buffer::lend).collect()
+        buffers(&self.items).map(Buffer::lend).collect()
     }
 
     fn submit(&self, items: &[Item]) -> Result<Box<dyn Running>> {
@@ -206,23 +197,27 @@ impl Batch {
                 }),
             })
             .collect();
-        let keep: Vec<Buffer> =
-            items
-                .iter()
-                .filter_map(|item| if let Item::Launch(launch) = item { Some(launch) } else { None })
-                .flat_map(|launch| &launch.arguments)
-                .filter_map(|argument| {
-                    if let Argument::Buffer(buffer, _) = argument { Some(buffer.clone()) } else { None }
-                })
-                .collect();
+        let keep: Vec<Buffer> = buffers(items).cloned().collect();
         let batch = driver::Batch { label: "wootz batch", commands: &commands, keep: Box::new(keep) };
         self.device.driver().submit(batch).map_err(|e| self.device.failed(e))
     }
 }
 
+/// The buffers that launches use.
+fn buffers(items: &[Item]) -> impl Iterator<Item = &Buffer> {
+    let arguments = items.iter().flat_map(|item| match item {
+        Item::Launch(launch) => &launch.arguments[..],
+        Item::Barrier => &[],
+    });
+    arguments.filter_map(|argument| match argument {
+        Argument::Buffer(buffer, _) => Some(buffer),
+        Argument::Bytes(_) => None,
+    })
+}
+
 fn bound(argument: &Argument) -> driver::Argument<'_> {
     match argument {
-        Argument::Buffer(buffer, offset) => driver::Argument::Buffer(&buffer.0.memory, *offset),
+        Argument::Buffer(buffer, offset) => driver::Argument::Buffer(buffer.0.memory.place().0, *offset),
         Argument::Bytes(bytes) => driver::Argument::Bytes(bytes),
     }
 }

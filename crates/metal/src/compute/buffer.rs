@@ -1,12 +1,12 @@
 //! Buffers that host and kernels take turns with.
 
 use super::Device;
-use crate::driver::Memory;
+use crate::memory::MetalMemory;
 use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use wootz_backend::Pool;
+use wootz_backend::DeviceMemory;
 use wootz_ir::Result;
 
 /// Memory of a device. Clones are the same memory; the last one gives it back to the pool.
@@ -15,10 +15,7 @@ pub struct Buffer(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub device: Device,
-    pub memory: Memory,
-    bytes: usize,
-    size: usize,
-    pool: Arc<Pool<Memory>>,
+    pub memory: MetalMemory,
     use_: Mutex<Use>,
 }
 
@@ -29,31 +26,19 @@ struct Use {
     runs: usize,
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.pool.give(self.memory.clone(), self.size);
-    }
-}
-
 impl Buffer {
-    pub(super) fn new(
-        device: &Device,
-        memory: Memory,
-        (bytes, size): (usize, usize),
-        pool: &Arc<Pool<Memory>>,
-    ) -> Buffer {
-        let use_ = Mutex::default();
-        Buffer(Arc::new(Inner { device: device.clone(), memory, bytes, size, pool: pool.clone(), use_ }))
+    pub(super) fn new(device: &Device, memory: MetalMemory) -> Buffer {
+        Buffer(Arc::new(Inner { device: device.clone(), memory, use_: Mutex::default() }))
     }
 
     /// Its length in bytes.
     pub fn len(&self) -> usize {
-        self.0.bytes
+        self.0.memory.len()
     }
 
     /// Never: buffers have at least one byte.
     pub fn is_empty(&self) -> bool {
-        self.0.bytes == 0
+        self.len() == 0
     }
 
     /// The content in place, as values; a rest shorter than a value is left out. An error while a batch uses the buffer, or where the host
@@ -68,7 +53,7 @@ impl Buffer {
         Ok(Contents {
             buffer: self,
             start: start.cast(),
-            length: self.0.bytes / size_of::<T>().max(1),
+            length: self.len() / size_of::<T>().max(1),
             _values: PhantomData,
         })
     }
@@ -76,8 +61,8 @@ impl Buffer {
     /// Copies values to the start of the buffer.
     pub fn write<T: NoUninit>(&self, values: &[T]) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        if bytes.len() > self.0.bytes {
-            let detail = format!("write: {} bytes into a buffer of {}", bytes.len(), self.0.bytes);
+        if bytes.len() > self.len() {
+            let detail = format!("write: {} bytes into a buffer of {}", bytes.len(), self.len());
             return Err(self.0.device.error(detail));
         }
         let start = self.host("write")?;
@@ -92,7 +77,7 @@ impl Buffer {
     }
 
     fn host(&self, what: &str) -> Result<*mut u8> {
-        self.0.memory.contents().ok_or_else(|| {
+        self.0.memory.start().ok_or_else(|| {
             self.0
                 .device
                 .error(format!("{what}: the host cannot see a private buffer; copy it with a kernel"))

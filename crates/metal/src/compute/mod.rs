@@ -24,11 +24,13 @@ pub use batch::{Argument, Batch, Pending, Timing};
 pub use buffer::{Buffer, Contents};
 pub use kernel::Kernel;
 
+#[cfg(feature = "softmetal")]
 use crate::driver::soft::{SoftDevice, SoftOptions};
-use crate::driver::{self, Constant, ConstantKey, DriverError, Facts, Memory, Storage};
+use crate::driver::{self, Constant, ConstantKey, DriverError, Facts, Storage};
+use crate::memory::Pools;
 use bytemuck::NoUninit;
 use std::sync::Arc;
-use wootz_backend::{MemoryStats, Pool, PoolLimits};
+use wootz_backend::MemoryStats;
 use wootz_ir::{Error, Result};
 
 /// A Metal device. Clones are the same device.
@@ -37,8 +39,7 @@ pub struct Device(Arc<Inner>);
 
 struct Inner {
     driver: Arc<dyn driver::Device>,
-    shared: Arc<Pool<Memory>>,
-    private: Arc<Pool<Memory>>,
+    pools: Pools,
 }
 
 /// Blocks that a pool keeps for reuse.
@@ -51,10 +52,14 @@ impl Device {
         if let Ok(device) = driver::apple::AppleDevice::new() {
             return Ok(Device::over(Arc::new(device)));
         }
-        Device::soft(&SoftOptions::default())
+        #[cfg(feature = "softmetal")]
+        return Device::soft(&SoftOptions::default());
+        #[cfg(not(feature = "softmetal"))]
+        Err(Error::Device { device: "metal".into(), detail: crate::backend::NO_DEVICE.into() })
     }
 
     /// The software device; an error where clang is missing.
+    #[cfg(feature = "softmetal")]
     pub fn soft(options: &SoftOptions) -> Result<Device> {
         match SoftDevice::new(options) {
             Ok(device) => Ok(Device::over(Arc::new(device))),
@@ -69,6 +74,7 @@ impl Device {
         if let Ok(device) = driver::apple::AppleDevice::new() {
             list.push(Device::over(Arc::new(device)));
         }
+        #[cfg(feature = "softmetal")]
         list.extend(Device::soft(&SoftOptions::default()));
         list
     }
@@ -79,10 +85,9 @@ impl Device {
     }
 
     fn over(driver: Arc<dyn driver::Device>) -> Device {
-        let live = driver.facts().working_set;
-        let limits = PoolLimits { live, cached: live / 4, blocks: CACHED_BLOCKS };
-        let pool = || Arc::new(Pool::new(limits));
-        Device(Arc::new(Inner { driver, shared: pool(), private: pool() }))
+        let facts = driver.facts();
+        let pools = Pools::new(&driver, &facts.name, facts.working_set, CACHED_BLOCKS);
+        Device(Arc::new(Inner { driver, pools }))
     }
 
     /// What the device is and allows.
@@ -97,19 +102,7 @@ impl Device {
             let detail = format!("a buffer of {bytes} bytes: there must be 1 to {limit}");
             return Err(self.error(detail));
         }
-        let pool = match storage {
-            Storage::Shared => &self.0.shared,
-            Storage::Private => &self.0.private,
-        };
-        let made = pool.take(bytes, |size| self.0.driver.buffer(size, storage).ok());
-        let (memory, size) = made.ok_or_else(|| Error::OutOfMemory {
-            device: self.facts().name.clone(),
-            op: "a buffer".into(),
-            requested: bytes as u128,
-            live: self.memory().live,
-            limit: self.facts().working_set,
-        })?;
-        Ok(Buffer::new(self, memory, (bytes, size), pool))
+        Ok(Buffer::new(self, self.0.pools.take(bytes, storage, "a buffer")?))
     }
 
     /// A shared buffer with a copy of these values.
@@ -133,13 +126,12 @@ impl Device {
 
     /// How memory is used: by buffers that live, and by blocks kept for the next ones.
     pub fn memory(&self) -> MemoryStats {
-        crate::memory::total(&[self.0.shared.stats(), self.0.private.stats()])
+        self.0.pools.stats()
     }
 
     /// Gives cached memory back to the system.
     pub fn trim(&self) {
-        self.0.shared.trim();
-        self.0.private.trim();
+        self.0.pools.trim();
     }
 
     fn driver(&self) -> &dyn driver::Device {

@@ -1,13 +1,20 @@
 //! The thin driver: what a compute backend needs of Metal, and nothing else.
 //!
-//! Two implementations have this one surface: `apple` (Apple's GPUs, on macOS and iOS) and [`soft`] (SoftMetal, everywhere).
+//! Two implementations have this one surface: `apple` (Apple's GPUs, on macOS and iOS) and `soft` (SoftMetal, everywhere, as a feature).
 //! Nothing outside of this folder knows which one runs. Objects are `Send + Sync`; batches of one device run in order, on one
 //! queue. A driver checks what its platform checks; sizes and bindings are the caller's business, and a mistake there is an error of
 //! the batch.
 
 #[cfg(target_vendor = "apple")]
 pub mod apple;
+#[cfg(feature = "softmetal")]
 pub mod soft;
+
+#[cfg(feature = "softmetal")]
+pub use softmetal::profile::DispatchProfile;
+/// Counters of a dispatch, which only SoftMetal has.
+#[cfg(not(feature = "softmetal"))]
+pub type DispatchProfile = std::convert::Infallible;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -211,7 +218,7 @@ pub struct Finished {
     /// Command buffers that it took.
     pub command_buffers: usize,
     /// Counters per dispatch, where the device counts.
-    pub profiles: Vec<softmetal::profile::DispatchProfile>,
+    pub profiles: Vec<DispatchProfile>,
 }
 
 /// A batch that was handed to the device.

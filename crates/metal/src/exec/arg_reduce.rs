@@ -2,6 +2,7 @@
 
 use super::{Launch, Launches, rows};
 use crate::driver::Facts;
+use crate::source::kernels;
 use wootz_ir::Result;
 use wootz_ir::op::ArgOp;
 use wootz_plan::Step;
@@ -16,11 +17,11 @@ pub fn launches(step: &Step, facts: &Facts, op: ArgOp) -> Result<Launches> {
         return Ok(Launches::default());
     }
     let mut launch = if width < SHORT {
-        Launch::new("arg_reduce", "arg_reduce_threads").over(rows, 256, u32::MAX / 256)
+        Launch::new(kernels!("arg_reduce"), "arg_reduce_threads").over(rows, 256, u32::MAX / 256)
     } else {
         // A power of two that is no more than the row has elements.
         let threads = 1 << width.min(256).ilog2();
-        let mut launch = Launch::new("arg_reduce", "arg_reduce_group");
+        let mut launch = Launch::new(kernels!("arg_reduce"), "arg_reduce_group");
         launch.threads = [threads, 1, 1];
         launch.groups = [rows::groups(step, facts, rows, threads)?, 1, 1];
         launch

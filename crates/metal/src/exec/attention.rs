@@ -3,21 +3,11 @@
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use crate::source::{Texts, kernels};
+use wootz_gpu::problem::AttentionProblem as Problem;
 use wootz_ir::op::AttentionSpec;
 use wootz_ir::{DType, Result};
 use wootz_plan::{Load, Step};
-
-/// Extents of a problem: batch, heads, groups, queries, keys, width of k's and of v's rows.
-struct Problem {
-    b: usize,
-    h: usize,
-    g: usize,
-    t: usize,
-    s: usize,
-    d: usize,
-    e: usize,
-    spec: AttentionSpec,
-}
 
 /// Rows (heads of a group times queries) that one threadgroup of the vector variant takes.
 const FEW_ROWS: usize = 8;
@@ -30,10 +20,7 @@ const MODEST_MEMORY: usize = 16 << 10;
 /// Row widths up to which queries and sums fit in registers.
 const WIDEST: usize = 256;
 
-pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
-    let wootz_plan::Kernel::Attention(spec) = step.kernel else {
-        unreachable!("{} is not attention", step.kernel.name())
-    };
+pub fn launches(step: &Step, facts: &Facts, spec: AttentionSpec) -> Result<Launches> {
     let plain: Option<Vec<&Load>> = step.inputs.iter().map(|input| input.plain()).collect();
     let Some(loads) = plain else {
         return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
@@ -41,10 +28,8 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     if step.shape.count() == 0 {
         return Ok(Launches::default());
     }
-    let (q, k) = (&step.input_shapes[0], &step.input_shapes[1]);
-    let e = step.input_shapes[2][3];
-    let p = Problem { b: q[0], h: q[1], g: k[1], t: q[2], s: k[2], d: q[3], e, spec };
-    let rows = p.h / p.g * p.t;
+    let p = Problem::of(step, spec);
+    let rows = p.sharing() * p.t;
     let half = loads[..3].iter().all(|load| load.dtype == DType::F16);
     let tile = prefill_keys(&p, half);
     let lanes = facts.simd_width == 32 && p.d > 0;
@@ -58,9 +43,9 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
 }
 
 /// Macros and numbers that all variants share.
-fn common(p: &Problem, splits: usize, loads: &[&Load], family: &'static str) -> Launch {
+fn common(p: &Problem, splits: usize, loads: &[&Load], texts: Texts, kernel: &'static str) -> Launch {
     let unit = |slot: usize| loads[slot].layout.strides[3] == 1;
-    let mut launch = Launch::new(family, family)
+    let mut launch = Launch::new(texts, kernel)
         .define("K_WIDTH", p.d)
         .define("V_WIDTH", p.e)
         .define("MASK", u32::from(p.spec.mask))
@@ -85,7 +70,10 @@ fn decode_memory(p: &Problem, rows: usize, simds: usize) -> usize {
 fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     let simds = [4, 2].into_iter().find(|&n| decode_memory(p, rows, n) <= MODEST_MEMORY).unwrap_or(1);
     let splits = (ENOUGH_GROUPS / (p.b * p.g)).min(p.s / KEYS_OF_SPLIT).max(1);
-    let mut launch = common(p, splits, loads, "attention_decode").define("ROWS", rows).define("SIMDS", simds);
+    let mut launch =
+        common(p, splits, loads, kernels!("products", "attention", "attention_decode"), "attention_decode")
+            .define("ROWS", rows)
+            .define("SIMDS", simds);
     launch.groups = [1, (p.b * p.g) as u32, splits as u32];
     launch.threads = [32 * simds as u32, 1, 1];
     if splits == 1 {
@@ -93,15 +81,12 @@ fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     }
     let mut launch = launch.define("SPLIT", 1);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
-    let out_rows = p.b * p.h * p.t;
-    let mut combine = Launch::new("attention_combine", "attention_combine").define("V_WIDTH", p.e).over(
-        out_rows * p.e,
-        256,
-        1 << 16,
-    );
+    let out_rows = p.rows();
+    let mut combine = Launch::new(kernels!("attention_combine"), "attention_combine")
+        .define("V_WIDTH", p.e)
+        .over(out_rows * p.e, 256, 1 << 16);
     combine.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
     combine.dims = launch.dims.clone();
-    combine.barrier = true;
     Launches { list: vec![launch, combine], scratch: splits * out_rows * (p.e + 2) * size_of::<f32>() }
 }
 
@@ -117,16 +102,18 @@ fn prefill_keys(p: &Problem, half: bool) -> Option<usize> {
 }
 
 fn prefill(p: &Problem, rows: usize, keys: usize, half: bool, loads: &[&Load]) -> Launches {
-    let mut launch = common(p, 1, loads, "attention_prefill")
-        .define("KEYS", keys)
-        .define("TILE_TYPE", if half { "half" } else { "float" });
+    let mut launch =
+        common(p, 1, loads, kernels!("products", "attention", "attention_prefill"), "attention_prefill")
+            .define("KEYS", keys)
+            .define("TILE_TYPE", if half { "half" } else { "float" });
     launch.groups = [rows.div_ceil(32) as u32, (p.b * p.g) as u32, 1];
     launch.threads = [128, 1, 1];
     launch.alone()
 }
 
 fn tiled(p: &Problem, loads: &[&Load]) -> Launches {
-    let mut launch = common(p, 1, loads, "attention_tiled");
+    let mut launch =
+        common(p, 1, loads, kernels!("products", "attention", "attention_tiled"), "attention_tiled");
     launch.groups = [p.t as u32, (p.b * p.h) as u32, 1];
     launch.threads = [64, 1, 1];
     launch.alone()

@@ -14,7 +14,7 @@ pub fn launches(step: &Step, facts: &Facts, kernel: &Arc<CustomKernel>) -> Resul
     if step.shape.count() == 0 || source.grid.contains(&0) {
         return Ok(Launches::default());
     }
-    let mut launch = Launch::new("custom", "custom");
+    let mut launch = Launch::new(&[], "custom");
     let limit = facts.max_threads as usize;
     if source.group.contains(&0) || source.group.iter().product::<usize>() > limit {
         let reason = format!("groups of {:?} threads; there must be 1 to {limit}", source.group);

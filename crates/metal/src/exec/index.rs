@@ -1,10 +1,11 @@
 //! Reading and writing by index: gather, scatter, write-at, and gathering from quantised rows.
 
 use super::{Launch, Launches, refuse};
-use crate::codegen::Parts;
+use crate::codegen::{Parts, storage};
 use crate::driver::Facts;
+use crate::source::{Texts, kernels};
 use wootz_ir::op::ScatterMode;
-use wootz_ir::{BlockFormat, Result, Shape};
+use wootz_ir::{BlockFormat, DType, Result, Shape};
 use wootz_plan::Step;
 
 /// Groups beyond which threads take several turns.
@@ -18,15 +19,15 @@ fn dims(space: &Shape, axis: u8, extent: usize) -> Vec<u64> {
     head.into_iter().chain(space.iter().copied()).map(|n| n as u64).collect()
 }
 
-fn over(kernel: &'static str, family: &'static str, points: usize) -> Launch {
-    Launch::new(family, kernel).over(points, 256, MOST_GROUPS)
+fn over(kernel: &'static str, texts: Texts, points: usize) -> Launch {
+    Launch::new(texts, kernel).over(points, 256, MOST_GROUPS)
 }
 
 pub fn gather(step: &Step, axis: u8) -> Launches {
     if step.shape.count() == 0 {
         return Launches::default();
     }
-    let mut launch = over("gather", "gather", step.shape.count());
+    let mut launch = over("gather", kernels!("index", "gather"), step.shape.count());
     launch.dims = dims(&step.shape, axis, step.input_shapes[0][axis as usize]);
     launch.alone()
 }
@@ -36,7 +37,7 @@ pub fn write_at(step: &Step, axis: u8) -> Launches {
     if rows.count() == 0 && step.shape.count() == 0 {
         return Launches::default();
     }
-    let mut launch = over("write_at", "write_at", rows.count());
+    let mut launch = over("write_at", kernels!("write_at"), rows.count());
     launch.dims = dims(rows, axis, step.stores[0].layout.shape[axis as usize]);
     launch.alone()
 }
@@ -49,7 +50,8 @@ pub fn scatter(step: &Step, facts: &Facts, axis: u8, mode: ScatterMode) -> Resul
     }
     let space = dims(points, axis, target[axis as usize]);
     if mode == ScatterMode::Add {
-        let mut launch = over("scatter_add", "scatter", points.count()).define("ADDS", 1);
+        let mut launch =
+            over("scatter_add", kernels!("lanes", "index", "scatter"), points.count()).define("ADDS", 1);
         launch.dims = space;
         return Ok(launch.alone());
     }
@@ -58,17 +60,19 @@ pub fn scatter(step: &Step, facts: &Facts, axis: u8, mode: ScatterMode) -> Resul
         return refuse(step, facts, "it sets more elements than 32 bits count");
     }
     let parts = Parts { inputs: false, epilogue: false, four: false, input_four: false, scratch: true };
-    let mut clear = over("scatter_clear", "scatter", reached).define("CLEARS", 1);
+    let mut clear = over("scatter_clear", kernels!("lanes", "index", "scatter"), reached).define("CLEARS", 1);
     clear.parts = parts.clone();
     clear.dims = vec![reached as u64];
-    let mut elect = over("scatter_elect", "scatter", points.count()).define("ELECTS", 1).define("SETS", 1);
+    let mut elect = over("scatter_elect", kernels!("lanes", "index", "scatter"), points.count())
+        .define("ELECTS", 1)
+        .define("SETS", 1);
     elect.parts = Parts { inputs: true, ..parts };
     elect.dims = space.clone();
-    elect.barrier = true;
-    let mut write = over("scatter_set", "scatter", points.count()).define("WRITES", 1).define("SETS", 1);
+    let mut write = over("scatter_set", kernels!("lanes", "index", "scatter"), points.count())
+        .define("WRITES", 1)
+        .define("SETS", 1);
     write.parts = Parts { scratch: true, ..Parts::WHOLE };
     write.dims = space;
-    write.barrier = true;
     Ok(Launches { list: vec![clear, elect, write], scratch: reached * 4 })
 }
 
@@ -86,19 +90,13 @@ pub fn quant_gather(step: &Step, facts: &Facts, format: BlockFormat) -> Result<L
     let unit = if format.is_float() { 1 } else { 32 };
     let units = width / unit;
     let threads = units.next_power_of_two().clamp(32, 256) as u32;
-    let mut launch =
-        Launch::new(if format.is_float() { "quant_gather_floats" } else { "quant_gather" }, "quant_gather")
-            .over(units, threads, u32::MAX / 256);
+    let texts: Texts =
+        if format.is_float() { kernels!("quant_gather") } else { kernels!("blocks", "quant_gather") };
+    let mut launch = Launch::new(texts, "quant_gather").over(units, threads, u32::MAX / 256);
     launch.groups[1] = rows.min(MOST_ROWS) as u32;
     launch.dims = vec![rows as u64, width as u64, step.input_shapes[0][0] as u64, unit as u64];
-    let storage = match format {
-        BlockFormat::F32 => Some("float"),
-        BlockFormat::F16 => Some("half"),
-        BlockFormat::BF16 => Some("bf16"),
-        _ => None,
-    };
-    Ok(match storage {
-        Some(storage) => launch.define("FLOATS", storage),
+    Ok(match DType::of_format(format) {
+        Some(dtype) => launch.define("FLOATS", storage(dtype)),
         None => launch.define("FORMAT", format.name()),
     }
     .alone())

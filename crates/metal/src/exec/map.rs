@@ -2,6 +2,7 @@
 
 use super::{Launch, Launches};
 use crate::codegen::{Parts, takes_four};
+use crate::source::kernels;
 use wootz_plan::Step;
 
 /// Groups beyond which threads take several turns.
@@ -13,8 +14,11 @@ pub fn launches(step: &Step) -> Launches {
         return Launches::default();
     }
     let four = walks_by_four(step);
-    let mut launch =
-        Launch::new("map", "map").over(if four { points.div_ceil(4) } else { points }, 256, MOST_GROUPS);
+    let mut launch = Launch::new(kernels!("map"), "map").over(
+        if four { points.div_ceil(4) } else { points },
+        256,
+        MOST_GROUPS,
+    );
     launch.parts = Parts { inputs: false, four, ..Parts::WHOLE };
     launch.dims = vec![points as u64];
     if four { launch.define("VECTOR", 1) } else { launch }.alone()

@@ -7,6 +7,8 @@
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use crate::source::kernels;
+use wootz_gpu::problem::MatmulProblem;
 use wootz_ir::{DType, Result};
 use wootz_plan::{Load, Step};
 
@@ -19,13 +21,10 @@ pub struct Strides {
     pub k: i64,
 }
 
-/// What is asked for.
+/// What is asked for, and how its operands lie.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    pub batch: usize,
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
+    pub extents: MatmulProblem,
     /// Axes before the last two.
     pub axes: usize,
     pub a: Strides,
@@ -51,19 +50,21 @@ const ENOUGH_GROUPS: usize = 48;
 /// The most vectors of `gemv.metal`.
 const MOST_VECTORS: usize = 8;
 
-pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
-    let wootz_plan::Kernel::Matmul { batch, m, n, k } = step.kernel else {
-        unreachable!("{} is not a product", step.kernel.name())
-    };
+impl std::ops::Deref for Problem {
+    type Target = MatmulProblem;
+
+    fn deref(&self) -> &MatmulProblem {
+        &self.extents
+    }
+}
+
+pub fn launches(step: &Step, facts: &Facts, extents: MatmulProblem) -> Result<Launches> {
     let (Some(a), Some(b)) = (step.inputs[0].plain(), step.inputs[1].plain()) else {
         return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
     };
     let axes = step.input_shapes[0].rank() - 2;
     let problem = Problem {
-        batch,
-        m,
-        n,
-        k,
+        extents,
         axes,
         a: strides(a, axes, axes + 1),
         b: strides(b, axes + 1, axes),
@@ -79,7 +80,7 @@ fn strides(load: &Load, outer: usize, k: usize) -> Strides {
 
 /// The launches of a product.
 pub fn product(p: &Problem, facts: &Facts) -> Launches {
-    if p.batch * p.m * p.n == 0 {
+    if p.count() == 0 {
         return Launches::default();
     }
     match configure(p, facts) {
@@ -149,7 +150,7 @@ fn gemv(p: &Problem, config: Config, facts: &Facts) -> Launches {
     let per_group = simds * if lanes_along_rows { 32 } else { rows_each };
     let k_of_split = p.k.div_ceil(splits).max(1);
     let splits = p.k.div_ceil(k_of_split).max(1);
-    let mut launch = Launch::new("gemv", "gemv")
+    let mut launch = Launch::new(kernels!("products", "gemv"), "gemv")
         .define("SWAPPED", u32::from(swapped))
         .define("VECTORS", vectors)
         .define("ROWS", rows_each)
@@ -173,7 +174,7 @@ fn gemm(p: &Problem, config: Config) -> Launches {
     // A run of neighbours goes along k where k is contiguous, else along the other axis where that is, else along k.
     let along_k = |s: Strides| s.k == 1 || s.outer != 1;
     let half = p.dtypes == (DType::F16, DType::F16);
-    let launch = Launch::new("gemm", "gemm")
+    let launch = Launch::new(kernels!("products", "matrix_sums", "gemm"), "gemm")
         .define("TILE_M", tile_m)
         .define("TILE_N", tile_n)
         .define("TILE_K", tile_k)
@@ -192,7 +193,7 @@ fn gemm(p: &Problem, config: Config) -> Launches {
 }
 
 fn tiled(p: &Problem) -> Launches {
-    let mut launch = with_weights(Launch::new("gemm_tiled", "gemm_tiled"), p);
+    let mut launch = with_weights(Launch::new(kernels!("products", "gemm_tiled"), "gemm_tiled"), p);
     launch.dims = dims(p, p.k.max(1));
     launch.groups = [p.n.div_ceil(32) as u32, p.m.div_ceil(32) as u32, p.batch as u32];
     launch.threads = [64, 1, 1];
@@ -206,10 +207,9 @@ fn finished(mut launch: Launch, p: &Problem, splits: usize) -> Launches {
     }
     launch = launch.define("SPLIT", 1);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
-    let points = p.batch * p.m * p.n;
-    let mut sum = Launch::new("split_sum", "split_sum").over(points, 256, 1 << 16);
+    let points = p.count();
+    let mut sum = Launch::new(kernels!("split_sum"), "split_sum").over(points, 256, 1 << 16);
     sum.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
     sum.dims = launch.dims.clone();
-    sum.barrier = true;
     Launches { list: vec![launch, sum], scratch: splits * points * size_of::<f32>() }
 }

@@ -18,15 +18,17 @@ mod wkv7;
 
 use crate::codegen::Parts;
 use crate::driver::{Constant, ConstantKey, Facts, Grid};
+use crate::source::Texts;
 use std::sync::Arc;
-use wootz_ir::{CustomKernel, Error, Result};
-use wootz_plan::{Kernel, Plan, Step};
+use wootz_gpu::problem::MatmulProblem;
+use wootz_ir::{CustomKernel, Result};
+use wootz_plan::{Kernel, Step};
 
 /// One launch of a kernel for a step.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The family's source, from `kernels/`.
-    pub family: &'static str,
+    pub texts: Texts,
     /// The kernel's name in it.
     pub kernel: &'static str,
     /// Macros put behind the prelude: name and value.
@@ -41,28 +43,18 @@ pub struct Launch {
     pub groups: [u32; 3],
     /// Threads of each. The kernel's `max_total_threads_per_threadgroup` allows them.
     pub threads: [u32; 3],
-    /// Bytes of threadgroup memory at index 0.
-    pub threadgroup_memory: u32,
-    /// Whether the launch reads what an earlier one of the same step wrote.
-    pub barrier: bool,
     /// A user's own source instead of a family's; `groups` then are threads in all.
     pub custom: Option<Arc<CustomKernel>>,
 }
 
-/// The launches of a step, and the memory that they pass on to each other.
-#[derive(Clone, Debug, Default)]
-pub struct Launches {
-    /// In order.
-    pub list: Vec<Launch>,
-    /// Bytes of scratch beyond the plan's own.
-    pub scratch: usize,
-}
+/// The launches of a step, and the memory that they hand on to each other.
+pub type Launches = wootz_gpu::Launches<Launch>;
 
 impl Launch {
     /// A launch of the whole step with neither macros nor constants.
-    pub fn new(family: &'static str, kernel: &'static str) -> Launch {
+    pub fn new(texts: Texts, kernel: &'static str) -> Launch {
         Launch {
-            family,
+            texts,
             kernel,
             defines: vec![],
             constants: vec![],
@@ -70,8 +62,6 @@ impl Launch {
             dims: vec![],
             groups: [1; 3],
             threads: [1; 3],
-            threadgroup_memory: 0,
-            barrier: false,
             custom: None,
         }
     }
@@ -102,13 +92,12 @@ impl Launch {
 
     /// Alone in its step.
     pub fn alone(self) -> Launches {
-        Launches { list: vec![self], scratch: 0 }
+        self.into()
     }
 }
 
 /// The launches of a step; none where there is nothing to compute.
-pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
-    let _ = plan;
+pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     match &step.kernel {
         Kernel::Map => Ok(map::launches(step)),
         Kernel::Reduce { op, inner } => reduce::launches(step, facts, *op, *inner),
@@ -131,19 +120,16 @@ pub fn launches(plan: &Plan, step: &Step, facts: &Facts) -> Result<Launches> {
         Kernel::WriteAt { axis } => Ok(index::write_at(step, *axis)),
         Kernel::QuantGather { format } => index::quant_gather(step, facts, *format),
         Kernel::Custom(kernel) => custom::launches(step, facts, kernel),
-        Kernel::Matmul { .. } => matmul::launches(step, facts),
-        Kernel::Attention(_) => attention::launches(step, facts),
-        Kernel::QuantMatmul { .. } => quant_matmul::launches(step, facts),
+        Kernel::Matmul { batch, m, n, k } => {
+            matmul::launches(step, facts, MatmulProblem { batch: *batch, m: *m, n: *n, k: *k })
+        }
+        Kernel::Attention(spec) => attention::launches(step, facts, *spec),
+        Kernel::QuantMatmul { format, .. } => quant_matmul::launches(step, facts, *format),
         Kernel::Wkv7 => wkv7::launches(step, facts),
     }
 }
 
 /// The error of a step that cannot run.
 pub fn refuse<T>(step: &Step, facts: &Facts, reason: &str) -> Result<T> {
-    Err(Error::Unsupported {
-        op: step.label.clone(),
-        dtype: step.dtype,
-        device: format!("metal ({})", facts.family),
-        reason: reason.into(),
-    })
+    Err(step.refused(step.dtype, format!("metal ({})", facts.family), reason))
 }

@@ -6,8 +6,10 @@
 
 use super::matmul::{Problem, Strides, product};
 use super::{Launch, Launches, refuse};
-use crate::codegen::Parts;
+use crate::codegen::{Parts, storage};
 use crate::driver::Facts;
+use crate::source::kernels;
+use wootz_gpu::problem::MatmulProblem;
 use wootz_ir::{BlockFormat, DType, Layout, Result};
 use wootz_plan::Step;
 
@@ -21,12 +23,7 @@ pub struct Weights {
 impl Weights {
     /// Tells a kernel of `matmul` that its right operand is bytes of this dtype.
     pub fn define(&self, launch: Launch, dtype: DType) -> Launch {
-        let name = match dtype {
-            DType::F16 => "half",
-            DType::BF16 => "bf16",
-            _ => "float",
-        };
-        self.packed(launch.define("WEIGHTS", 1).define("B_TYPE", name))
+        self.packed(launch.define("WEIGHTS", 1).define("B_TYPE", storage(dtype)))
     }
 
     fn packed(&self, mut launch: Launch) -> Launch {
@@ -34,7 +31,6 @@ impl Weights {
             return launch;
         }
         launch.parts.scratch = true;
-        launch.barrier = true;
         launch.define("PACKED", 1)
     }
 }
@@ -42,10 +38,7 @@ impl Weights {
 /// Vectors up to which a product is done by `quant_gemv.metal`.
 const FEW: usize = 8;
 
-pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
-    let wootz_plan::Kernel::QuantMatmul { format, .. } = step.kernel else {
-        unreachable!("{} is not a quantised product", step.kernel.name())
-    };
+pub fn launches(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launches> {
     let (Some(x), Some(bytes)) = (step.inputs[0].plain(), step.inputs[1].plain()) else {
         return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
     };
@@ -55,14 +48,13 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     let (x, bytes) = (&x.layout, &bytes.layout);
     let (rows, width) = (bytes.shape[0], bytes.shape[1]);
     let aligned = bytes.strides[1] == 1
-        && bytes.offset.is_multiple_of(alignment(format))
-        && bytes.strides[0].unsigned_abs().is_multiple_of(alignment(format));
+        && bytes.offset.is_multiple_of(format.alignment())
+        && bytes.strides[0].unsigned_abs().is_multiple_of(format.alignment());
     let pitch = (!aligned && width > 0).then(|| width.next_multiple_of(16));
     let weights = Weights { pitch };
-    let mut rest = if format.is_float() {
-        product(&float_problem(x, rows, format, weights), facts)
-    } else {
-        blocks(x, rows, format, &weights, facts).alone()
+    let mut rest = match DType::of_format(format) {
+        Some(dtype) => product(&float_problem(x, rows, dtype, weights), facts),
+        None => blocks(x, rows, format, &weights, facts).alone(),
     };
     if let Some(pitch) = pitch {
         rest.list.insert(0, pack(rows, width, pitch));
@@ -71,45 +63,18 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     Ok(rest)
 }
 
-/// What divides the addresses of a format's blocks.
-fn alignment(format: BlockFormat) -> usize {
-    match format {
-        BlockFormat::MXFP4 => 1,
-        BlockFormat::F16
-        | BlockFormat::BF16
-        | BlockFormat::Q4_0
-        | BlockFormat::Q5_0
-        | BlockFormat::Q8_0
-        | BlockFormat::IQ4_NL
-        | BlockFormat::Q3_K
-        | BlockFormat::Q6_K => 2,
-        BlockFormat::F32
-        | BlockFormat::Q4_1
-        | BlockFormat::Q5_1
-        | BlockFormat::Q2_K
-        | BlockFormat::Q4_K
-        | BlockFormat::Q5_K
-        | BlockFormat::Q8_K
-        | BlockFormat::IQ4_XS => 4,
-    }
-}
-
 fn pack(rows: usize, width: usize, pitch: usize) -> Launch {
-    let mut launch = Launch::new("pack_bytes", "pack_bytes").over(rows * width, 256, 1 << 16);
+    let mut launch =
+        Launch::new(kernels!("products", "pack_bytes"), "pack_bytes").over(rows * width, 256, 1 << 16);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     launch.dims = vec![rows as u64, width as u64, pitch as u64];
     launch
 }
 
 /// Rows of floats are an ordinary product whose right operand happens to be bytes.
-fn float_problem(x: &Layout, n: usize, format: BlockFormat, weights: Weights) -> Problem {
+fn float_problem(x: &Layout, n: usize, dtype: DType, weights: Weights) -> Problem {
     let rank = x.shape.rank();
     let k = x.shape[rank - 1];
-    let dtype = match format {
-        BlockFormat::F16 => DType::F16,
-        BlockFormat::BF16 => DType::BF16,
-        _ => DType::F32,
-    };
     // All axes before k as one where they are one step apart; else the last of them is m, and the others are batches.
     let lead = rank - 1;
     let one_step = (1..lead).all(|a| x.strides[a - 1] == x.strides[a] * x.shape[a] as isize);
@@ -119,10 +84,7 @@ fn float_problem(x: &Layout, n: usize, format: BlockFormat, weights: Weights) ->
         _ => (lead - 1, x.shape[lead - 1]),
     };
     Problem {
-        batch: x.shape[..axes].iter().product(),
-        m,
-        n,
-        k,
+        extents: MatmulProblem { batch: x.shape[..axes].iter().product(), m, n, k },
         axes,
         a: Strides {
             outer: if lead == 0 { 0 } else { x.strides[lead - 1] as i64 },
@@ -150,7 +112,9 @@ fn few(m: usize, n: usize, facts: &Facts) -> Launch {
     // More rows reuse x more often, more vectors the decoded weights; both want registers.
     let rows = if vectors <= 2 { 4 } else { 2 };
     let simds = 2;
-    let mut launch = Launch::new("quant_gemv", "quant_gemv").define("ROWS", rows).define("VECTORS", vectors);
+    let mut launch = Launch::new(kernels!("products", "blocks", "quant_gemv"), "quant_gemv")
+        .define("ROWS", rows)
+        .define("VECTORS", vectors);
     launch.groups = [n.div_ceil(rows * simds) as u32, m.div_ceil(vectors) as u32, 1];
     launch.threads = [simds as u32 * facts.simd_width, 1, 1];
     launch
@@ -158,7 +122,7 @@ fn few(m: usize, n: usize, facts: &Facts) -> Launch {
 
 fn many(m: usize, n: usize) -> Launch {
     let tile_m = if m <= 32 { 32 } else { 64 };
-    let mut launch = Launch::new("quant_gemm", "quant_gemm")
+    let mut launch = Launch::new(kernels!("products", "blocks", "matrix_sums", "quant_gemm"), "quant_gemm")
         .define("TILE_M", tile_m)
         .define("TILE_N", 64)
         .define("TILE_K", 32)

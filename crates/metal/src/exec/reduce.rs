@@ -1,8 +1,11 @@
 //! Reductions over any axes; long ones in two passes.
 
 use super::{Launch, Launches, rows};
-use crate::codegen::{Parts, compute};
+use crate::codegen::{Msl, Parts};
 use crate::driver::Facts;
+use crate::source::kernels;
+use wootz_gpu::Language;
+use wootz_gpu::problem::Split;
 use wootz_ir::op::ReduceOp;
 use wootz_ir::{Result, ScalarType};
 use wootz_plan::{Fused, Step};
@@ -14,66 +17,30 @@ const BUSY: usize = 1 << 14;
 /// Parts are no shorter than this.
 const LEAST_PART: usize = 1024;
 
-/// How the inner points of each outer one are shared out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Split {
-    /// A thread per outer point and part, else a group.
-    threads: bool,
-    parts: usize,
-    length: usize,
-}
-
-impl Split {
-    fn new(outer: usize, inner: usize, columns: bool) -> Split {
-        let threads = columns || inner < SHORT;
-        // A group of 256 threads works on each part, or one thread.
-        let workers = if threads { outer } else { outer.saturating_mul(256) };
-        let least = if threads { SHORT } else { LEAST_PART * 4 };
-        let wanted = if workers < BUSY { BUSY / workers.max(1) } else { 1 };
-        let parts = wanted.min(inner / least).max(1);
-        // Whole groups of four, so that vector accesses stay inside a part.
-        let length = inner.div_ceil(parts).next_multiple_of(4).max(4);
-        Split { threads, parts: inner.div_ceil(length).max(1), length }
-    }
+/// How the inner points of each outer one are shared out, to threads or to groups of 256.
+fn split(outer: usize, inner: usize, threads: bool) -> Split {
+    let workers = if threads { outer } else { outer.saturating_mul(256) };
+    let least = if threads { SHORT } else { LEAST_PART * 4 };
+    let wanted = if workers < BUSY { BUSY / workers.max(1) } else { 1 };
+    // Whole groups of four, so that vector accesses stay inside a part.
+    Split::new(inner, wanted, least, 4)
 }
 
 /// The macro of an op, and its neutral value in a type.
-pub fn combination(op: ReduceOp, t: ScalarType) -> (&'static str, &'static str) {
-    match op {
-        ReduceOp::Sum => ("Sum", "0"),
-        ReduceOp::Prod => ("Product", "1"),
-        ReduceOp::Any => ("Largest", "false"),
-        ReduceOp::All => ("Smallest", "true"),
-        ReduceOp::Min => (
-            "Smallest",
-            match t {
-                ScalarType::Bool => "true",
-                ScalarType::I32 => "0x7fffffff",
-                ScalarType::U32 => "0xffffffffu",
-                ScalarType::I64 => "long(0x7fffffffffffffffUL)",
-                ScalarType::U64 => "0xffffffffffffffffUL",
-                ScalarType::F32 | ScalarType::F64 => "INFINITY",
-            },
-        ),
-        ReduceOp::Max => (
-            "Largest",
-            match t {
-                ScalarType::Bool => "false",
-                ScalarType::I32 => "int(0x80000000u)",
-                ScalarType::U32 => "0u",
-                ScalarType::I64 => "long(0x8000000000000000UL)",
-                ScalarType::U64 => "0UL",
-                ScalarType::F32 | ScalarType::F64 => "-INFINITY",
-            },
-        ),
-    }
+pub fn combination(op: ReduceOp, t: ScalarType) -> (&'static str, String) {
+    let combine = match op {
+        ReduceOp::Sum => "Sum",
+        ReduceOp::Prod => "Product",
+        ReduceOp::Any | ReduceOp::Max => "Largest",
+        ReduceOp::All | ReduceOp::Min => "Smallest",
+    };
+    (combine, Msl::literal(op.identity(t), t))
 }
 
 /// Whether outer points lie side by side in memory and inner ones do not.
 fn by_columns(input: &Fused, inner: usize) -> bool {
     let rank = input.shape.rank();
-    let outer = input.shape.count() / inner.max(1);
-    let split = (1..rank).find(|&s| input.shape[..s].iter().product::<usize>() == outer);
+    let split = input.axes_of(input.shape.count() / inner.max(1));
     split.is_some_and(|split| {
         input.loads.iter().any(|load| {
             let strides = &load.layout.strides;
@@ -89,60 +56,38 @@ pub fn launches(step: &Step, facts: &Facts, op: ReduceOp, inner: usize) -> Resul
     }
     let input = &step.inputs[0];
     let accumulator = input.program.result_type(0);
-    let split = Split::new(outer, inner, by_columns(input, inner));
+    // A thread per outer point and part, else a group.
+    let threads = by_columns(input, inner) || inner < SHORT;
+    let split = split(outer, inner, threads);
     let (combine, identity) = combination(op, accumulator);
     let dims = vec![outer as u64, inner as u64, split.parts as u64, split.length as u64];
     let partial = split.parts > 1;
-    let kernel = if split.threads { "reduce_threads" } else { "reduce_groups" };
-    let mut first = Launch::new("reduce", kernel)
+    let kernel = if threads { "reduce_threads" } else { "reduce_groups" };
+    let mut first = Launch::new(kernels!("lanes", "reduce"), kernel)
         .define("FIRST_PASS", 1)
         .define("COMBINE", combine)
-        .define("IDENTITY", identity);
+        .define("IDENTITY", &identity);
     first.dims = dims.clone();
-    let input_four = !split.threads && rows::input_by_four(input, inner);
+    let input_four = !threads && rows::input_by_four(input, inner);
     first.parts = Parts { inputs: true, epilogue: !partial, four: false, input_four, scratch: partial };
-    if split.threads {
+    if threads {
         first = first.over(outer, 256, u32::MAX / 256);
         first.groups[1] = split.parts as u32;
     } else {
-        let threads = rows::threads_for(split.length, 4, 256, facts);
-        first.threads = [threads, 1, 1];
-        first.groups = [rows::groups(step, facts, outer, threads)?, split.parts as u32, 1];
+        let group = rows::threads_for(split.length, 4, 256, facts);
+        first.threads = [group, 1, 1];
+        first.groups = [rows::groups(step, facts, outer, group)?, split.parts as u32, 1];
     }
     if !partial {
         return Ok(first.alone());
     }
-    let mut second = Launch::new("reduce", "reduce_parts")
-        .define("ACCUMULATOR", compute(accumulator))
+    let mut second = Launch::new(kernels!("lanes", "reduce"), "reduce_parts")
+        .define("ACCUMULATOR", Msl::name(accumulator))
         .define("COMBINE", combine)
-        .define("IDENTITY", identity)
+        .define("IDENTITY", &identity)
         .over(outer, 256, u32::MAX / 256);
     second.dims = dims;
     second.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
-    second.barrier = true;
     let scratch = outer * split.parts * accumulator.dtype().size();
     Ok(Launches { list: vec![first.define("PARTIAL", 1), second], scratch })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_cover_the_inner_points_exactly() {
-        for outer in [1, 3, 64, 5000] {
-            for inner in [0, 1, 63, 64, 4096, 5001, 1 << 20, 100_000_007] {
-                for columns in [false, true] {
-                    let split = Split::new(outer, inner, columns);
-                    assert!(split.parts * split.length >= inner, "{outer} {inner} {split:?}");
-                    assert!(
-                        inner == 0 || (split.parts - 1) * split.length < inner,
-                        "{outer} {inner} {split:?}"
-                    );
-                }
-            }
-        }
-        assert_eq!(Split::new(5000, 4096, false).parts, 1);
-        assert!(Split::new(1, 1 << 20, false).parts > 16);
-    }
 }

@@ -3,6 +3,8 @@
 use super::{Launch, refuse};
 use crate::codegen::{Parts, takes_four};
 use crate::driver::Facts;
+use crate::source::Texts;
+use wootz_gpu::problem::RowsProblem;
 use wootz_ir::Result;
 use wootz_plan::{Fused, Step};
 
@@ -35,13 +37,12 @@ fn output_by_four(step: &Step, width: usize) -> bool {
 pub fn launch(
     step: &Step,
     facts: &Facts,
-    family: &'static str,
+    texts: Texts,
     (held, walked): (&'static str, &'static str),
 ) -> Result<Launch> {
-    let width = step.shape.last().copied().unwrap_or(1);
-    let rows = step.shape.count() / width.max(1);
+    let RowsProblem { rows, width } = RowsProblem::of(&step.shape);
     let fits = width <= ITEMS * MOST_THREADS;
-    let mut launch = Launch::new(family, if fits { held } else { walked });
+    let mut launch = Launch::new(texts, if fits { held } else { walked });
     if fits {
         launch = launch.define("ITEMS", ITEMS);
     }

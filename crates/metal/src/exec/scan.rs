@@ -4,8 +4,10 @@ use super::reduce::combination;
 use super::{Launch, Launches, rows};
 use crate::codegen::Parts;
 use crate::driver::Facts;
+use crate::source::kernels;
+use wootz_gpu::problem::{RowsProblem, Split};
 use wootz_ir::Result;
-use wootz_ir::op::{ReduceOp, ScanOp};
+use wootz_ir::op::ScanOp;
 use wootz_plan::Step;
 
 /// Rows shorter than this are walked by one thread.
@@ -16,20 +18,16 @@ const BUSY: usize = 64;
 const LEAST_PART: usize = 4096;
 
 pub fn launches(step: &Step, facts: &Facts, op: ScanOp) -> Result<Launches> {
-    let width = step.shape.last().copied().unwrap_or(1);
-    let rows = step.shape.count() / width.max(1);
+    let RowsProblem { rows, width } = RowsProblem::of(&step.shape);
     if step.shape.count() == 0 {
         return Ok(Launches::default());
     }
-    let op = match op {
-        ScanOp::Sum => ReduceOp::Sum,
-        ScanOp::Prod => ReduceOp::Prod,
-    };
     let total = step.inputs[0].program.result_type(0);
-    let (combine, identity) = combination(op, total);
-    let split = Split::new(rows, width);
+    let (combine, identity) = combination(op.reduction(), total);
+    // Whole tiles of 256 threads.
+    let split = Split::new(width, BUSY.div_ceil(rows), LEAST_PART, 1024);
     let base = |kernel: &'static str| {
-        let mut launch = Launch::new("scan", kernel);
+        let mut launch = Launch::new(kernels!("lanes", "scan"), kernel);
         launch.dims = [rows, width, split.parts, split.length].map(|n| n as u64).to_vec();
         // The neutral value is written In0(…), so that choices between it and a value have one type.
         launch.define("COMBINE", combine).define("IDENTITY", format!("In0({identity})"))
@@ -48,41 +46,6 @@ pub fn launches(step: &Step, facts: &Facts, op: ScanOp) -> Result<Launches> {
     (totals.threads, totals.groups) = (launch.threads, groups);
     totals.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     launch.parts = Parts { scratch: true, ..Parts::WHOLE };
-    launch.barrier = true;
     let scratch = rows * split.parts * total.dtype().size();
     Ok(Launches { list: vec![totals, launch.define("PARTIAL", 1)], scratch })
-}
-
-/// How rows are shared out to groups.
-#[derive(Clone, Copy, Debug)]
-struct Split {
-    parts: usize,
-    length: usize,
-}
-
-impl Split {
-    fn new(rows: usize, width: usize) -> Split {
-        let wanted = BUSY.div_ceil(rows.max(1));
-        let parts = wanted.min(width / LEAST_PART).max(1);
-        // Whole tiles of 256 threads.
-        let length = width.div_ceil(parts).next_multiple_of(1024);
-        Split { parts: width.div_ceil(length).max(1), length }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_rows_are_shared_out_and_many_are_not() {
-        for (rows, width) in [(1, 1), (1, 8191), (1, 8192), (3, 100_001), (1, 1 << 24), (64, 1 << 20)] {
-            let split = Split::new(rows, width);
-            assert!(split.parts * split.length >= width, "{rows} {width} {split:?}");
-            assert!((split.parts - 1) * split.length < width, "{rows} {width} {split:?}");
-        }
-        assert_eq!(Split::new(1, 8191).parts, 1);
-        assert_eq!(Split::new(64, 1 << 20).parts, 1);
-        assert_eq!(Split::new(1, 1 << 24).parts, 64);
-    }
 }

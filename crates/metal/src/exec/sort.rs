@@ -1,8 +1,11 @@
 //! Sorting rows: tiles in threadgroup memory, then merges; where only the first few are wanted, tiles of the firsts of tiles.
 
 use super::{Launch, Launches, refuse};
-use crate::codegen::{Parts, compute};
+use crate::codegen::{Msl, Parts};
 use crate::driver::Facts;
+use crate::source::kernels;
+use wootz_gpu::Language;
+use wootz_gpu::problem::RowsProblem;
 use wootz_ir::Result;
 use wootz_plan::Step;
 
@@ -21,15 +24,14 @@ const TILE: usize = 1024;
 const SELECTED: usize = 4;
 
 pub fn launches(step: &Step, facts: &Facts, order: Order) -> Result<Launches> {
-    let width = step.input_shapes[0].last().copied().unwrap_or(1);
+    let RowsProblem { rows, width } = RowsProblem::of(&step.input_shapes[0]);
     let limit = order.limit.min(width);
-    let rows = step.input_shapes[0].count() / width.max(1);
     if rows == 0 || limit == 0 {
         return Ok(Launches::default());
     }
     let key = step.inputs[0].program.result_type(0);
     let base = |kernel: &'static str| {
-        let launch = Launch::new("sort", kernel).define("KEY", compute(key));
+        let launch = Launch::new(kernels!("sort"), kernel).define("KEY", Msl::name(key));
         let launch = if order.descending { launch.define("DESCENDING", 1) } else { launch };
         if order.positions { launch.define("POSITIONS", 1) } else { launch }
     };
@@ -65,7 +67,6 @@ pub fn launches(step: &Step, facts: &Facts, order: Order) -> Result<Launches> {
         merge.groups[1] = rows as u32;
         merge.dims = dims(run, from, 1 - from);
         merge.parts = Parts { inputs: false, epilogue: last, scratch: true, ..Parts::WHOLE };
-        merge.barrier = true;
         list.push(if last { merge.define("LAST", 1) } else { merge });
         (run, from) = (run * 2, 1 - from);
     }
@@ -101,7 +102,6 @@ fn selection(of: Rows, base: &dyn Fn(&'static str) -> Launch) -> Launches {
         tile.dims = [rows, width, limit, left(width), words[0], words[1]].map(|n| n as u64).to_vec();
         let is_first = list.is_empty();
         tile.parts = Parts { inputs: is_first, epilogue: last, scratch: true, ..Parts::WHOLE };
-        tile.barrier = !is_first;
         list.push(if is_first { tile } else { tile.define("AGAIN", 1) });
         if last {
             return Launches { list, scratch: 2 * generation };
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn selections_shrink_to_one_tile() {
         for (width, limit, passes) in [(1025, 1, 2), (152_064, 40, 3), (152_064, 256, 5), (1 << 24, 1, 3)] {
-            let base = |kernel: &'static str| Launch::new("sort", kernel);
+            let base = |kernel: &'static str| Launch::new(kernels!("sort"), kernel);
             let launches = selection(Rows { rows: 2, width, limit, element: 8 }, &base);
             assert_eq!(launches.list.len(), passes, "{width} {limit}");
             assert_eq!(launches.list[passes - 1].groups, [1, 2, 1]);

@@ -2,6 +2,7 @@
 
 use super::{Launch, Launches, refuse};
 use crate::driver::Facts;
+use crate::source::kernels;
 use wootz_ir::Result;
 use wootz_plan::Step;
 
@@ -27,8 +28,10 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
         let reason = format!("heads of {width} need {of_step} bytes of threadgroup memory");
         return refuse(step, facts, &reason);
     }
-    let mut launch =
-        Launch::new("wkv7", "wkv7").define("WIDTH", width).define("CHUNK", chunk).define("THREADS", threads);
+    let mut launch = Launch::new(kernels!("products", "wkv7"), "wkv7")
+        .define("WIDTH", width)
+        .define("CHUNK", chunk)
+        .define("THREADS", threads);
     launch.dims = vec![steps as u64, heads as u64];
     launch.groups = [(width * 4).div_ceil(threads) as u32, heads as u32, 1];
     launch.threads = [threads as u32, 1, 1];

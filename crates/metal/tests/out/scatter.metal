@@ -2,7 +2,7 @@
 typedef uint index_t;
 struct Args {
     index_t dims[16];
-    index_t step;
+    index_t step[1];
     index_t out_shape[1];
     index_t out_offsets[2];
     index_t out_strides[2];
@@ -15,36 +15,38 @@ struct Env {
 #define STEP_BINDINGS device const uchar* b0 [[buffer(0)]], device uchar* b1 [[buffer(1)]], constant Args& args [[buffer(2)]]
 #define STEP_ENV Env env = {b0, b1, &args}
 typedef uint Out;
-inline void finish(const thread Env& env, index_t point) {
-    constant Args& a = *env.args;
-    const index_t c0 = point;
-    const index_t p0 = a.out_offsets[0] + c0 * a.out_strides[0];
-    const index_t p1 = a.out_offsets[1] + c0 * a.out_strides[1];
-    uint r0 = widen(env.b0[p0]);
-    env.b1[p1] = narrow<uchar>(r0);
+inline void finish(const thread Env& env, index_t i) {
+    const index_t c0 = i;
+    const index_t p0 = env.args->out_offsets[0] + c0 * env.args->out_strides[0];
+    const uint r0 = widen(env.b0[p0]);
+    const index_t o0 = env.args->out_offsets[1] + c0 * env.args->out_strides[1];
+    env.b1[o0] = narrow<uchar>(r0);
 }
 #define FINISH_FOUR 1
-inline void finish_four(const thread Env& env, index_t point) {
-    constant Args& a = *env.args;
-    const index_t c0 = point;
-    const index_t p0 = a.out_offsets[0] + c0 * a.out_strides[0];
-    const index_t p1 = a.out_offsets[1] + c0 * a.out_strides[1];
-    const Four<uchar>::Type v0 = *(device const Four<uchar>::Type*)(env.b0 + p0);
-    Four<uchar>::Type w0;
-    for (uint k = 0; k < 4; ++k) {
-        uint r0 = widen(Four<uchar>::at(v0, k));
-        Four<uchar>::put(w0, k, narrow<uchar>(r0));
-    }
-    *(device Four<uchar>::Type*)(env.b1 + p1) = w0;
+inline uint out_of(const thread Env& env, uint l0) {
+    const uint r0 = l0;
+    return r0;
+}
+inline void finish_4(const thread Env& env, index_t i) {
+    const index_t c0 = i;
+    const index_t p0 = env.args->out_offsets[0] + c0 * env.args->out_strides[0];
+    const index_t p1 = env.args->out_offsets[1] + c0 * env.args->out_strides[1];
+    const Four<uchar>::Type w0 = *(device const Four<uchar>::Type*)(env.b0 + p0);
+    Four<uchar>::Type s1_p1;
+    Four<uchar>::put(s1_p1, 0, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 0)))));
+    Four<uchar>::put(s1_p1, 1, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 1)))));
+    Four<uchar>::put(s1_p1, 2, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 2)))));
+    Four<uchar>::put(s1_p1, 3, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 3)))));
+    *(device Four<uchar>::Type*)(env.b1 + p1) = s1_p1;
 }
 
 // scatter_clear scatter CLEARS=1
 typedef uint index_t;
 struct Args {
     index_t dims[16];
-    index_t step;
+    index_t step[1];
 };
-#define FAULTS Faults{env.fault, uint(env.args->step)}
+#define FAULTS Faults{env.fault, uint(env.args->step[0])}
 struct Env {
     constant Args* args;
     device atomic_uint* fault;
@@ -56,7 +58,7 @@ struct Env {
 typedef uint index_t;
 struct Args {
     index_t dims[16];
-    index_t step;
+    index_t step[1];
     index_t in0_shape[2];
     index_t in0_offsets[1];
     index_t in0_strides[2];
@@ -64,7 +66,7 @@ struct Args {
     index_t in1_offsets[1];
     index_t in1_strides[2];
 };
-#define FAULTS Faults{env.fault, uint(env.args->step)}
+#define FAULTS Faults{env.fault, uint(env.args->step[0])}
 struct Env {
     device const long* b0;
     device const uchar* b1;
@@ -79,13 +81,9 @@ typedef long Raw0;
 inline device const long* raw0(const thread Env& env) {
     return env.b0 + env.args->in0_offsets[0];
 }
-inline In0 in0(const thread Env& env, index_t point) {
-    constant Args& a = *env.args;
-    const index_t c1 = point % a.in0_shape[1];
-    const index_t q1 = point / a.in0_shape[1];
-    const index_t c0 = q1;
-    const index_t p0 = a.in0_offsets[0] + c0 * a.in0_strides[0] + c1 * a.in0_strides[1];
-    long r0 = widen(env.b0[p0]);
+inline long in0(const thread Env& env, index_t i) {
+    const index_t p0 = env.args->in0_offsets[0] + i;
+    const long r0 = widen(env.b0[p0]);
     return r0;
 }
 typedef uint In1;
@@ -94,13 +92,9 @@ typedef uchar Raw1;
 inline device const uchar* raw1(const thread Env& env) {
     return env.b1 + env.args->in1_offsets[0];
 }
-inline In1 in1(const thread Env& env, index_t point) {
-    constant Args& a = *env.args;
-    const index_t c1 = point % a.in1_shape[1];
-    const index_t q1 = point / a.in1_shape[1];
-    const index_t c0 = q1;
-    const index_t p0 = a.in1_offsets[0] + c0 * a.in1_strides[0] + c1 * a.in1_strides[1];
-    uint r0 = widen(env.b1[p0]);
+inline uint in1(const thread Env& env, index_t i) {
+    const index_t p0 = env.args->in1_offsets[0] + i;
+    const uint r0 = widen(env.b1[p0]);
     return r0;
 }
 
@@ -108,7 +102,7 @@ inline In1 in1(const thread Env& env, index_t point) {
 typedef uint index_t;
 struct Args {
     index_t dims[16];
-    index_t step;
+    index_t step[1];
     index_t in0_shape[2];
     index_t in0_offsets[1];
     index_t in0_strides[2];
@@ -119,7 +113,7 @@ struct Args {
     index_t out_offsets[1];
     index_t out_strides[2];
 };
-#define FAULTS Faults{env.fault, uint(env.args->step)}
+#define FAULTS Faults{env.fault, uint(env.args->step[0])}
 struct Env {
     device const long* b0;
     device const uchar* b1;
@@ -135,13 +129,9 @@ typedef long Raw0;
 inline device const long* raw0(const thread Env& env) {
     return env.b0 + env.args->in0_offsets[0];
 }
-inline In0 in0(const thread Env& env, index_t point) {
-    constant Args& a = *env.args;
-    const index_t c1 = point % a.in0_shape[1];
-    const index_t q1 = point / a.in0_shape[1];
-    const index_t c0 = q1;
-    const index_t p0 = a.in0_offsets[0] + c0 * a.in0_strides[0] + c1 * a.in0_strides[1];
-    long r0 = widen(env.b0[p0]);
+inline long in0(const thread Env& env, index_t i) {
+    const index_t p0 = env.args->in0_offsets[0] + i;
+    const long r0 = widen(env.b0[p0]);
     return r0;
 }
 typedef uint In1;
@@ -150,13 +140,9 @@ typedef uchar Raw1;
 inline device const uchar* raw1(const thread Env& env) {
     return env.b1 + env.args->in1_offsets[0];
 }
-inline In1 in1(const thread Env& env, index_t point) {
-    constant Args& a = *env.args;
-    const index_t c1 = point % a.in1_shape[1];
-    const index_t q1 = point / a.in1_shape[1];
-    const index_t c0 = q1;
-    const index_t p0 = a.in1_offsets[0] + c0 * a.in1_strides[0] + c1 * a.in1_strides[1];
-    uint r0 = widen(env.b1[p0]);
+inline uint in1(const thread Env& env, index_t i) {
+    const index_t p0 = env.args->in1_offsets[0] + i;
+    const uint r0 = widen(env.b1[p0]);
     return r0;
 }
 typedef uint Out;

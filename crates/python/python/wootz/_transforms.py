@@ -6,7 +6,7 @@ from . import _native
 from ._native import Array, asarray, default_device
 from .errors import ConversionError
 
-__all__ = ["compile", "eval", "explain"]
+__all__ = ["compile", "eval", "eval_async", "explain"]
 
 
 def _arrays(value, found):
@@ -27,8 +27,14 @@ def eval(*values):
     _native._eval(*_arrays(values, []))
 
 
+def eval_async(*values):
+    """Starts to compute arrays and returns without waiting, where the device can work on its own. Reading a value waits for
+    it and raises what went wrong; more work on the same device need not wait."""
+    _native._eval_async(*_arrays(values, []))
+
+
 def explain(*values):
-    """The plan that would compute arrays, in readable form: fused steps, shapes, bytes."""
+    """The plan that would compute arrays, in readable form: device, fused steps, shapes, bytes."""
     return _native._explain(*_arrays(values, []))
 
 

@@ -113,8 +113,13 @@ class Model:
         return self._native.device
 
     @property
+    def device_reason(self):
+        """Why it runs there, in one line, where the device was chosen automatically; else None."""
+        return self._native.device_reason
+
+    @property
     def context(self):
-        """The most tokens of prompt and answer together."""
+        """The context length in tokens."""
         return self._native.context
 
     @property

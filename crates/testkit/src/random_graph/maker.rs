@@ -1,7 +1,7 @@
 //! The steps of a random graph.
 
-use crate::random::Random;
 use std::sync::Arc;
+use wootz_conformance::Random;
 use wootz_ir::build;
 use wootz_ir::graph::{Node, NodeRef};
 use wootz_ir::op::{ArgOp, Axes, ReduceOp, ScanOp};
@@ -128,7 +128,7 @@ impl Maker {
             4 => apply(Minimum, &[&a, &b]),
             5 => scaled(&apply(Hypot, &[&a, &b])?, 0.5),
             // Broadcast along one axis.
-            _ if a.shape().rank() > 0 => {
+            _ if a.shape().count() > 0 && a.shape().rank() > 0 => {
                 let axis = self.random.below(a.shape().rank());
                 let row = build::reduce(ReduceOp::Max, &b, [axis].into_iter().collect(), true)?;
                 scaled(&apply(Sub, &[&a, &row])?, 0.5)
@@ -146,7 +146,9 @@ impl Maker {
         let axes = self.axes(&x);
         let keep = self.random.once_in(2);
         let terms: usize = axes.iter().map(|axis| x.shape()[axis]).product();
+        // Nothing has no greatest element.
         match self.random.below(3) {
+            0 | 1 if terms == 0 => scaled(&build::reduce(ReduceOp::Sum, &x, axes, keep)?, 0.5),
             0 => build::reduce(ReduceOp::Max, &x, axes, keep),
             1 => build::reduce(ReduceOp::Min, &x, axes, keep),
             _ => scaled(&build::reduce(ReduceOp::Sum, &x, axes, keep)?, 1.0 / terms.max(1) as f64),
@@ -170,12 +172,12 @@ impl Maker {
     }
 
     fn product(&mut self) -> Result<NodeRef> {
-        let [m, k, n] = [0; 3].map(|_| 1 + self.random.below(7));
+        let [m, k, n] = [0; 3].map(|_| self.random.below(8));
         let a = self.pick(true);
         let b = self.pick(true);
         let a = fit(&a, &[m, k].into())?;
         let b = build::permute(&fit(&b, &[n, k].into())?, &[1, 0])?;
-        scaled(&build::matmul(&a, &b)?, 0.25 / k as f64)
+        scaled(&build::matmul(&a, &b)?, 0.25 / k.max(1) as f64)
     }
 
     /// Rows by position, the positions being computed.
@@ -186,6 +188,9 @@ impl Maker {
             return apply(ElementwiseOp::Neg, &[&x]);
         }
         let axis = self.random.below(x.shape().rank());
+        if x.shape()[axis] == 0 {
+            return apply(ElementwiseOp::Neg, &[&x]);
+        }
         let extent = constant(x.shape()[axis] as i64);
         let positions = fit(&positions, &[3].into())?;
         build::take(&x, &apply(ElementwiseOp::Remainder, &[&positions, &extent])?, axis as isize)
@@ -235,6 +240,7 @@ impl Maker {
         let node = match self.random.below(5) {
             0 => build::sort(&x, axis, falling, None)?,
             1 => build::argsort(&x, axis, falling, None)?,
+            2 if x.shape()[axis as usize] == 0 => build::scan(ScanOp::Prod, &x, axis)?,
             2 => build::arg_reduce(if falling { ArgOp::Max } else { ArgOp::Min }, &x, axis)?,
             3 => build::scan(ScanOp::Sum, &x, axis)?,
             _ => build::reduce(ReduceOp::Sum, &x, axes, falling)?,
@@ -261,11 +267,11 @@ impl Maker {
             }
             2 => {
                 let count = x.shape().count();
-                let divisor = (2..=4).find(|d| count.is_multiple_of(*d)).unwrap_or(1);
+                let divisor = (2..=4).find(|d| count > 0 && count.is_multiple_of(*d)).unwrap_or(1);
                 build::reshape(&x, &[divisor, count / divisor].into())
             }
             3 => build::concat(&[x.clone(), self.pick_like(&x, float)?], self.random.below(rank) as isize),
-            4 => {
+            4 if x.shape()[rank - 1] > 0 => {
                 let row = build::reduce(ReduceOp::Max, &x, [rank - 1].into_iter().collect(), true)?;
                 build::expand("expand", &row, x.shape())
             }
@@ -285,16 +291,17 @@ impl Maker {
 
     /// A part of an axis, forwards or backwards.
     fn span(&mut self, extent: usize) -> Span {
-        match self.random.below(4) {
-            0 => Span { start: extent - 1, step: -1, len: extent },
+        match self.random.below(5) {
+            0 if extent > 0 => Span { start: extent - 1, step: -1, len: extent },
             1 if extent > 2 => Span { start: 1, step: 1, len: extent - 1 },
             2 if extent > 3 => Span { start: 0, step: 2, len: extent / 2 },
+            3 if self.random.once_in(4) => Span { start: 0, step: 1, len: 0 },
             _ => Span::all(extent),
         }
     }
 }
 
-/// Elements of `x` under another shape: the first ones, or its maximum repeated.
+/// Elements of `x` under another shape: the first ones, or its maximum repeated, or zeros if it has none.
 fn fit(x: &NodeRef, shape: &Shape) -> Result<NodeRef> {
     let (have, want) = (x.shape().count(), shape.count());
     if x.shape() == shape {
@@ -306,6 +313,9 @@ fn fit(x: &NodeRef, shape: &Shape) -> Result<NodeRef> {
             &build::slice(&flat, &[Span { start: have - want, step: 1, len: want }])?,
             shape,
         );
+    }
+    if have == 0 {
+        return build::full(shape, 0.into(), x.dtype());
     }
     let most = build::reduce(ReduceOp::Max, x, (0..x.shape().rank()).collect(), false)?;
     build::expand("fit", &most, shape)

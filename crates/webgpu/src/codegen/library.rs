@@ -5,45 +5,8 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::LazyLock;
 
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../kernels/", $name, ".wgsl")))),*]
-    };
-}
-
 /// Every kernel file, by name.
-pub(crate) const FILES: &[(&str, &str)] = files![
-    "prelude/integer",
-    "prelude/convert",
-    "prelude/compare",
-    "prelude/math",
-    "prelude/trig",
-    "prelude/power",
-    "group",
-    "map",
-    "reduce",
-    "arg_reduce",
-    "scan",
-    "sort",
-    "softmax",
-    "norm",
-    "rope",
-    "gemm",
-    "gemm_tiled",
-    "gemv",
-    "lanes",
-    "attention",
-    "attention_tiled",
-    "attention_decode",
-    "attention_combine",
-    "attention_prefill",
-    "index",
-    "blocks",
-    "quant_gemv",
-    "quant_gemm",
-    "quant_gather",
-    "wkv7",
-];
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 struct Item {
     text: String,

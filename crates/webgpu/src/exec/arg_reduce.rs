@@ -1,28 +1,30 @@
 //! Positions of extremes, by keys that order as the values do.
 
-use super::{WG, rows};
-use crate::codegen::types::name;
-use crate::codegen::{Code, Dispatch, Task};
+use super::Launches;
+use super::WG;
+use crate::codegen::{Shader, Task, Wgsl};
+use wootz_gpu::Language;
+use wootz_gpu::problem::RowsProblem;
 use wootz_ir::ScalarType;
 use wootz_ir::op::ArgOp;
 
-pub fn lower(task: &Task<'_>, op: ArgOp) -> Vec<Dispatch> {
-    let (count, width) = rows(task.step);
-    if count == 0 {
-        return vec![];
+pub fn launches(task: &Task<'_>, op: ArgOp) -> Launches {
+    let RowsProblem { rows, width } = RowsProblem::of(&task.step.input_shapes[0]);
+    if rows == 0 {
+        return Launches::default();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     let t = code.input(0);
     keys(&mut code, t, op == ArgOp::Min, true);
     code.constant("WG", WG);
     code.arg("width", width);
-    code.finish(ScalarType::I64);
-    vec![code.dispatch("arg_rows", count)]
+    code.finish(Some(ScalarType::I64));
+    code.launch("arg_rows", rows).into()
 }
 
 /// `K`, `key_of`, `key_lt` and `last_key`: unsigned keys in the order of the values, or against it. NaN is the largest
 /// number; with `nan_wins` its key is the largest even in falling order.
-pub fn keys(code: &mut Code<'_>, t: ScalarType, falling: bool, nan_wins: bool) {
+pub fn keys(code: &mut Shader<'_>, t: ScalarType, falling: bool, nan_wins: bool) {
     let wide = matches!(t, ScalarType::I64 | ScalarType::U64);
     code.alias("K", if wide { ScalarType::U64 } else { ScalarType::U32 });
     let rising = match t {
@@ -43,6 +45,6 @@ pub fn keys(code: &mut Code<'_>, t: ScalarType, falling: bool, nan_wins: bool) {
     code.push(&format!(
         "fn key_of(x: {}) -> K {{\n    return {key};\n}}\nfn key_lt(a: K, b: K) -> bool {{\n    return {less};\n}}\n\
          fn last_key() -> K {{\n    return {last};\n}}\n",
-        name(t)
+        Wgsl::name(t)
     ));
 }

@@ -6,17 +6,17 @@
 //! in every `lanes`, and four rows of its own quads of `b`; or, where columns of `b` are rows of blocks, four neighbours of
 //! each.
 
-use super::matmul::Problem;
-use crate::codegen::{Code, Dispatch, Target};
+use crate::codegen::{Facts, Launch, Shader};
 use std::fmt::Write;
+use wootz_gpu::problem::MatmulProblem as Problem;
 
 /// Quads of columns that a lane has.
 const QUADS: usize = 2;
 
 /// The lanes of a subgroup, on adapters where products are to be made by broadcasts.
-pub fn lanes(target: &Target) -> Option<usize> {
-    let (least, most) = target.subgroups?;
-    (target.cpu && least == most && (4..=16).contains(&most)).then_some(most)
+pub fn lanes(facts: &Facts) -> Option<usize> {
+    let (least, most) = facts.subgroups?;
+    (facts.cpu && least == most && (4..=16).contains(&most)).then_some(most)
 }
 
 /// Whether a product of floats is large enough for it.
@@ -33,8 +33,8 @@ pub enum Right {
     Blocks,
 }
 
-/// The launch, given `a_at_4`, functions that read `b`, and either `finish_4` or `finish`.
-pub fn launch(problem: Problem, mut code: Code<'_>, lanes: usize, right: Right) -> Dispatch {
+/// The launch, given `a_at_4`, functions that read `b`, and `put_columns`.
+pub fn launch(problem: Problem, mut code: Shader<'_>, lanes: usize, right: Right) -> Launch {
     let rows = if problem.m <= 16 { 16 } else { 32 };
     let columns = 4 * QUADS * lanes;
     code.arg("m", problem.m);
@@ -43,7 +43,7 @@ pub fn launch(problem: Problem, mut code: Code<'_>, lanes: usize, right: Right) 
     let text = kernel(problem, rows, lanes, right);
     code.push(&text);
     let tiles = problem.batch * problem.m.div_ceil(rows) * problem.n.div_ceil(columns);
-    code.dispatch("matmul_broadcast", tiles)
+    code.launch("matmul_broadcast", tiles)
 }
 
 /// The kernel's text: everything is unrolled, for only then are sums in registers.
@@ -105,12 +105,11 @@ fn kernel(problem: Problem, rows: usize, lanes: usize, right: Right) -> String {
         let _ = writeln!(out, "    if top + {r}u < m {{");
         for c in 0..QUADS {
             let column = format!("left + {}u", 4 * lanes * c);
-            let _ = writeln!(out, "        put_quad((batch * m + top + {r}u) * n, {column}, c{r}_{c});");
+            let _ = writeln!(out, "        put_columns((batch * m + top + {r}u) * n, {column}, c{r}_{c});");
         }
         out.push_str("    }\n");
     }
     out.push_str("}\n");
-    out.push_str(if problem.n.is_multiple_of(4) { PUT_QUAD } else { PUT_EACH });
     out
 }
 
@@ -160,19 +159,3 @@ fn across_blocks(out: &mut String, j: usize, part: &str) {
         let _ = writeln!(out, "        let b{j}_{c} = vec4<f32>({four});");
     }
 }
-
-const PUT_QUAD: &str = "fn put_quad(base: u32, column: u32, v: vec4<f32>) {
-    if column < arg_n() {
-        finish_4(base + column, v);
-    }
-}
-";
-
-const PUT_EACH: &str = "fn put_quad(base: u32, column: u32, v: vec4<f32>) {
-    let n = arg_n();
-    if column < n { finish(base + column, v.x); }
-    if column + 1u < n { finish(base + column + 1u, v.y); }
-    if column + 2u < n { finish(base + column + 2u, v.z); }
-    if column + 3u < n { finish(base + column + 3u, v.w); }
-}
-";

@@ -1,15 +1,18 @@
 //! A user's own kernel: its text as it is, its bindings in the order of its operands, the result last.
 
-use crate::codegen::{Access, Binding, Bound, Dispatch, Task, UserKernel};
+use super::Launches;
+use crate::codegen::{Binding, Launch, Task, UserKernel};
+use crate::device::failure;
+use wootz_gpu::{Access, Bound};
+use wootz_ir::Result;
 use wootz_ir::custom::{CustomKernel, Language};
-use wootz_ir::{Error, Result};
 use wootz_plan::Source;
 
-pub fn lower(task: &Task<'_>, kernel: &CustomKernel) -> Result<Vec<Dispatch>> {
+pub fn launches(task: &Task<'_>, kernel: &CustomKernel) -> Result<Launches> {
     let step = task.step;
     let source = kernel.source(Language::Wgsl).ok_or_else(|| kernel.unavailable(crate::NAME, step.dtype))?;
     if step.shape.count() == 0 {
-        return Ok(vec![]);
+        return Ok(Launches::default());
     }
     let mut bindings = Vec::with_capacity(step.inputs.len() + 1);
     for input in &step.inputs {
@@ -21,15 +24,15 @@ pub fn lower(task: &Task<'_>, kernel: &CustomKernel) -> Result<Vec<Dispatch>> {
     bindings.push(bind(task, step.stores[0].buffer, Access::Write)?);
     let groups: [usize; 3] =
         std::array::from_fn(|axis| source.grid[axis].div_ceil(source.group[axis].max(1)));
-    if let Some(&most) = groups.iter().max().filter(|&&g| g > task.target.max_groups as usize) {
-        let limit = task.target.max_groups;
-        return Err(refuse(
-            kernel,
-            format!("a grid of {most} workgroups along an axis; {limit} are the most"),
-        ));
+    let (most, limit) = (groups.iter().max().copied().unwrap_or(0), task.facts.max_groups);
+    if most > limit as usize {
+        let name = kernel.name();
+        return Err(failure(format!(
+            "{name}: a grid of {most} workgroups along an axis; {limit} are the most"
+        )));
     }
     let constants = source.constants.iter().map(|(name, value)| (name.clone(), value.to_f64())).collect();
-    Ok(vec![Dispatch {
+    Ok(Launch {
         source: source.text.clone(),
         entry: source.entry.clone().into(),
         bindings,
@@ -37,19 +40,16 @@ pub fn lower(task: &Task<'_>, kernel: &CustomKernel) -> Result<Vec<Dispatch>> {
         params: vec![],
         groups: groups.map(|g| g as u32),
         user: Some(UserKernel { constants }),
-    }])
+    }
+    .into())
 }
 
 fn bind(task: &Task<'_>, id: u32, access: Access) -> Result<Binding> {
     let bytes = task.plan.buffers[id as usize].bytes.next_multiple_of(4).max(4);
-    if bytes > task.target.max_binding {
-        let limit = task.target.max_binding;
+    if bytes > task.facts.max_binding {
+        let limit = task.facts.max_binding;
         let detail = format!("{}: an operand of {bytes} bytes where a binding has {limit}", task.step.label);
-        return Err(crate::device::failure(detail));
+        return Err(failure(detail));
     }
     Ok(Binding { bound: Bound::Plan(id), offset: 0, bytes, read_only: access == Access::Read })
-}
-
-fn refuse(kernel: &CustomKernel, detail: String) -> Error {
-    crate::device::failure(format!("{}: {detail}", kernel.name()))
 }

@@ -1,27 +1,28 @@
 //! Elementwise steps.
 
+use super::Launches;
 use super::spread;
-use crate::codegen::types::per_word;
-use crate::codegen::{Access, Code, Dispatch, Task};
-use wootz_ir::ScalarType;
+use crate::codegen::wgsl::per_word;
+use crate::codegen::{Launch, Shader, Task, Wgsl};
+use wootz_gpu::{Access, in_quads};
 
-pub fn lower(task: &Task<'_>) -> Vec<Dispatch> {
+pub fn launches(task: &Task<'_>) -> Launches {
     let count = task.step.shape.count();
     if count == 0 {
-        return vec![];
+        return Launches::default();
     }
     if owns_words(task) {
-        return vec![packed(task, count)];
+        return packed(task, count).into();
     }
-    let mut code = Code::new(task, None);
-    if code.finishes_in_quads() {
-        code.finish_4(ScalarType::U32);
+    let mut code = Shader::new(task, None);
+    if count.is_multiple_of(4) && in_quads::<Wgsl>(task.step) {
+        code.finish_4(None);
         let groups = spread(&mut code, count / 4);
-        return vec![code.dispatch("map_quads", groups)];
+        return code.launch("map_quads", groups).into();
     }
-    code.finish(ScalarType::U32);
+    code.finish(None);
     let groups = spread(&mut code, count);
-    vec![code.dispatch("map_points", groups)]
+    code.launch("map_points", groups).into()
 }
 
 /// Whether the store is a run of whole words, up to the end of its buffer at most.
@@ -36,16 +37,16 @@ fn owns_words(task: &Task<'_>) -> bool {
         && (count.is_multiple_of(per_word) || store.layout.offset + count == elements)
 }
 
-fn packed(task: &Task<'_>, count: usize) -> Dispatch {
+fn packed(task: &Task<'_>, count: usize) -> Launch {
     let store = &task.step.stores[0];
     let per_word = per_word(store.dtype);
-    let mut code = Code::new(task, Some(Access::Write));
+    let mut code = Shader::new(task, Some(Access::Write));
     code.packed();
     code.constant("PER_WORD", per_word);
     code.arg("elements", count);
     let first = code.word((store.layout.offset / per_word) as u32);
-    let k = code.open_store(store, Access::Write);
+    let k = code.open_buffer(store.buffer, Access::Write);
     code.push(&format!("fn put_word(w: u32, bits: u32) {{\n    s{k}({first} + w, bits);\n}}\n"));
     let groups = spread(&mut code, count.div_ceil(per_word));
-    code.dispatch("map_packed", groups)
+    code.launch("map_packed", groups)
 }

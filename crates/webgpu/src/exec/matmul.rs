@@ -1,74 +1,57 @@
 //! Matrix products: tiles for large ones (of cooperative matrices where the adapter has them), split dots for few rows or columns, an invocation per element for the rest.
 
-use super::WG;
 use super::broadcast::{self, Right};
-use crate::codegen::types::{literal, name};
-use crate::codegen::{Code, Dispatch, Task, binary};
+use super::{Launches, WG};
+use crate::codegen::{Launch, Shader, Task, Wgsl};
 use std::fmt::Write;
+use wootz_gpu::Language;
+use wootz_gpu::problem::MatmulProblem;
 use wootz_ir::scalar::BinaryFn;
 use wootz_ir::{DType, Number, ScalarType};
 use wootz_plan::Fused;
-
-/// `batch` products of `m×k` by `k×n`.
-#[derive(Clone, Copy)]
-pub struct Problem {
-    pub batch: usize,
-    pub m: usize,
-    pub n: usize,
-    pub k: usize,
-}
 
 /// Rows that share one pass over a column in the split-dot variant.
 const ROWS: usize = 4;
 /// Lanes that split a column in it.
 const LANES: usize = 16;
 
-impl Problem {
-    fn count(self) -> usize {
-        self.batch * self.m * self.n
-    }
-
-    fn args(self, code: &mut Code<'_>) {
-        code.arg("m", self.m);
-        code.arg("n", self.n);
-        code.arg("k", self.k);
-    }
-
-    /// The launch over operands that `a_at` and `b_at` read; columns of b may lie along k.
-    pub fn launch(self, mut code: Code<'_>, t: ScalarType, columns_along_k: bool) -> Dispatch {
-        self.args(&mut code);
-        if t == ScalarType::F32 && self.m >= 16 && self.n >= 16 && self.k >= 8 {
-            let tiles = self.batch * self.m.div_ceil(64) * self.n.div_ceil(64);
-            if code.target.cooperative {
-                code.enable("wgpu_cooperative_matrix");
-                // Halves that were widened are halves again without rounding.
-                let halves = code.target.cooperative_halves && code.step.inputs.iter().all(is_halves);
-                if halves {
-                    code.enable("f16");
-                }
-                code.push(if halves { "alias Operand = f16;\n" } else { "alias Operand = f32;\n" });
-                return code.dispatch("matmul_cooperative", tiles);
+/// The launch over operands that `a_at` and `b_at` read; columns of b may lie along k.
+pub fn launch(problem: MatmulProblem, mut code: Shader<'_>, t: ScalarType, columns_along_k: bool) -> Launch {
+    let MatmulProblem { batch, m, n, k } = problem;
+    code.arg("m", m);
+    code.arg("n", n);
+    code.arg("k", k);
+    if t == ScalarType::F32 && m >= 16 && n >= 16 && k >= 8 {
+        let tiles = batch * m.div_ceil(64) * n.div_ceil(64);
+        if code.facts.cooperative {
+            code.enable("wgpu_cooperative_matrix");
+            // Halves that were widened are halves again without rounding.
+            let halves = code.facts.cooperative_halves && code.step.inputs.iter().all(is_halves);
+            if halves {
+                code.enable("f16");
             }
-            return code.dispatch("matmul_tiles", tiles);
+            code.push(if halves { "alias Operand = f16;\n" } else { "alias Operand = f32;\n" });
+            return code.launch("matmul_cooperative", tiles);
         }
-        code.constant("WG", WG);
-        if t == ScalarType::F32 && self.k >= 32 && (columns_along_k || self.n < WG) {
-            code.constant("LANES", LANES);
-            code.constant("ROWS", ROWS);
-            code.constant("LANE_SUMS", ROWS * WG);
-            let groups = self.batch * self.m.div_ceil(ROWS) * self.n.div_ceil(WG / LANES);
-            return code.dispatch("matmul_dot", groups);
-        }
-        code.arg("points", self.count());
-        code.push(&format!(
-            "fn zero() -> {t} {{\n    return {zero};\n}}\nfn multiply_add(a: {t}, b: {t}, c: {t}) -> {t} {{\n    \
-             return {sum};\n}}\n",
-            t = name(t),
-            zero = literal(Number::Int(0), t),
-            sum = binary(BinaryFn::Add, t, "c", &binary(BinaryFn::Mul, t, "a", "b"))
-        ));
-        code.dispatch("matmul_points", self.count().div_ceil(WG))
+        return code.launch("matmul_tiles", tiles);
     }
+    code.constant("WG", WG);
+    if t == ScalarType::F32 && k >= 32 && (columns_along_k || n < WG) {
+        code.constant("LANES", LANES);
+        code.constant("ROWS", ROWS);
+        code.constant("LANE_SUMS", ROWS * WG);
+        let groups = batch * m.div_ceil(ROWS) * n.div_ceil(WG / LANES);
+        return code.launch("matmul_dot", groups);
+    }
+    code.arg("points", problem.count());
+    code.push(&format!(
+        "fn zero() -> {t} {{\n    return {zero};\n}}\nfn multiply_add(a: {t}, b: {t}, c: {t}) -> {t} {{\n    \
+         return {sum};\n}}\n",
+        t = Wgsl::name(t),
+        zero = Wgsl::literal(Number::Int(0), t),
+        sum = Wgsl::binary(BinaryFn::Add, t, "c", &Wgsl::binary(BinaryFn::Mul, t, "a", "b"))
+    ));
+    code.launch("matmul_points", problem.count().div_ceil(WG))
 }
 
 /// Whether an input is read from memory as it is, and that is f16.
@@ -76,34 +59,30 @@ fn is_halves(input: &Fused) -> bool {
     input.plain().is_some_and(|load| load.dtype == DType::F16)
 }
 
-pub fn lower(task: &Task<'_>, problem: Problem) -> Vec<Dispatch> {
+pub fn launches(task: &Task<'_>, problem: MatmulProblem) -> Launches {
     if problem.count() == 0 {
-        return vec![];
+        return Launches::default();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     let t = operand(&mut code, 0, "a_at", problem.m, problem.k);
     operand(&mut code, 1, "b_at", problem.k, problem.n);
-    let lanes = broadcast::lanes(task.target).filter(|_| t == ScalarType::F32 && broadcast::pays(problem));
+    let lanes = broadcast::lanes(task.facts).filter(|_| t == ScalarType::F32 && broadcast::pays(problem));
     if let Some(lanes) = lanes {
         operand_4(&mut code, 0, "a_at", problem.k);
         operand_4(&mut code, 1, "b_at", problem.n);
-        if problem.n.is_multiple_of(4) {
-            code.finish_4(t);
-        } else {
-            code.finish(t);
-        }
-        return vec![broadcast::launch(problem, code, lanes, Right::Floats)];
+        code.put_columns(t, problem.n);
+        return broadcast::launch(problem, code, lanes, Right::Floats).into();
     }
-    code.finish(t);
+    code.finish(Some(t));
     let along = task.step.inputs[1].plain().is_some_and(|load| {
         let rank = load.layout.strides.len();
         load.layout.strides[rank - 2].abs() == 1 && load.layout.strides[rank - 1].abs() != 1
     });
-    vec![problem.launch(code, t, along)]
+    launch(problem, code, t, along).into()
 }
 
 /// A function beside [`operand`]'s that reads four neighbours of a row: in one access where they are a quad.
-fn operand_4(code: &mut Code<'_>, slot: usize, function: &str, columns: usize) {
+fn operand_4(code: &mut Shader<'_>, slot: usize, function: &str, columns: usize) {
     let signature = format!("fn {function}_4(batch: u32, row: u32, column: u32) -> vec4<f32>");
     if columns.is_multiple_of(4) && code.plain_quads(slot) {
         let rank = code.step.inputs[slot].loads[0].layout.shape.rank();
@@ -111,19 +90,11 @@ fn operand_4(code: &mut Code<'_>, slot: usize, function: &str, columns: usize) {
         code.push(&format!("{signature} {{\n{body}    return at{slot}_4({arguments});\n}}\n"));
         return;
     }
-    let end = code.word(columns as u32);
-    let mut body = String::from("    var v = vec4<f32>();\n");
-    for (j, c) in ["x", "y", "z", "w"].iter().enumerate() {
-        let _ = writeln!(
-            body,
-            "    if column + {j}u < {end} {{\n        v.{c} = {function}(batch, row, column + {j}u);\n    }}"
-        );
-    }
-    code.push(&format!("{signature} {{\n{body}    return v;\n}}\n"));
+    code.four_in_range(&signature, "column", columns, |at| format!("{function}(batch, row, {at})"));
 }
 
 /// Lines that find the coordinates of a batch in a plain operand, and all its coordinates as arguments.
-fn batch_coordinates(code: &mut Code<'_>, slot: usize, rank: usize) -> (String, String) {
+fn batch_coordinates(code: &mut Shader<'_>, slot: usize, rank: usize) -> (String, String) {
     let layout = &code.step.inputs[slot].loads[0].layout;
     let mut body = String::from("    var rest = batch;\n");
     let mut arguments = Vec::new();
@@ -141,10 +112,10 @@ fn batch_coordinates(code: &mut Code<'_>, slot: usize, rank: usize) -> (String, 
 }
 
 /// A function that reads an operand by batch, row and column: by strides where it is plain, else by linear index.
-fn operand(code: &mut Code<'_>, slot: usize, function: &str, rows: usize, columns: usize) -> ScalarType {
+fn operand(code: &mut Shader<'_>, slot: usize, function: &str, rows: usize, columns: usize) -> ScalarType {
     let step = code.step;
     let t = code.input_type(slot);
-    let signature = format!("fn {function}(batch: u32, row: u32, column: u32) -> {}", name(t));
+    let signature = format!("fn {function}(batch: u32, row: u32, column: u32) -> {}", Wgsl::name(t));
     let Some(load) = step.inputs[slot].plain() else {
         code.input(slot);
         let (rows, columns) = (code.word(rows as u32), code.word(columns as u32));

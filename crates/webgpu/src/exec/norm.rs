@@ -1,23 +1,20 @@
 //! Norms of rows.
 
-use super::{WG, kept, rows};
-use crate::codegen::{Code, Dispatch, Task};
+use super::{Launches, WG, kept};
+use crate::codegen::{Shader, Task};
+use wootz_gpu::problem::RowsProblem;
 
 /// Entry points of a norm: for rows of any length, and for those that stay in registers.
-pub struct Norm {
-    pub rows: &'static str,
-    pub kept: &'static str,
-}
+pub type Entries = (&'static str, &'static str);
+pub const RMS: Entries = ("rms_norm_rows", "rms_norm_kept");
+pub const LAYER: Entries = ("layer_norm_rows", "layer_norm_kept");
 
-pub const RMS: Norm = Norm { rows: "rms_norm_rows", kept: "rms_norm_kept" };
-pub const LAYER: Norm = Norm { rows: "layer_norm_rows", kept: "layer_norm_kept" };
-
-pub fn lower(task: &Task<'_>, norm: Norm, eps: f64) -> Vec<Dispatch> {
-    let (count, width) = rows(task.step);
-    if count * width == 0 {
-        return vec![];
+pub fn launches(task: &Task<'_>, (in_rows, in_registers): Entries, eps: f64) -> Launches {
+    let RowsProblem { rows, width } = RowsProblem::of(&task.step.input_shapes[0]);
+    if rows * width == 0 {
+        return Launches::default();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     let t = code.input(0);
     for slot in 1..task.step.inputs.len() {
         code.input(slot);
@@ -26,24 +23,24 @@ pub fn lower(task: &Task<'_>, norm: Norm, eps: f64) -> Vec<Dispatch> {
     code.arg_f32("eps", eps);
     let Some((wg, keep)) = kept(width) else {
         weighted(&mut code, "weighted", "f32", "");
-        code.finish(t);
+        code.finish(Some(t));
         code.constant("WG", WG);
         code.by_subgroups(WG, None);
-        return vec![code.dispatch(norm.rows, count)];
+        return code.launch(in_rows, rows).into();
     };
     for slot in 0..task.step.inputs.len() {
         code.input_4(slot);
     }
     weighted(&mut code, "weighted_4", "vec4<f32>", "_4");
-    code.finish_4(t);
+    code.finish_4(Some(t));
     code.constant("WG", wg);
     code.constant("KEEP", keep);
     code.by_subgroups(wg, None);
-    vec![code.dispatch(norm.kept, count)]
+    code.launch(in_registers, rows).into()
 }
 
 /// The function that applies weight and bias at place `k` of a row.
-fn weighted(code: &mut Code<'_>, name: &str, t: &str, suffix: &str) {
+fn weighted(code: &mut Shader<'_>, name: &str, t: &str, suffix: &str) {
     let value = match code.step.inputs.len() {
         1 => "x".to_string(),
         2 => format!("x * in1{suffix}(k)"),

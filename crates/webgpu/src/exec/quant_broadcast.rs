@@ -2,9 +2,10 @@
 //! of operations: a lane has rows of W to itself and reads a block of one in as few quads as there are, and the lanes of
 //! a subgroup hand each other what they have read of x.
 
-use super::matmul::Problem;
-use crate::codegen::{Code, Dispatch};
+use super::quant_matmul::weight_access;
+use crate::codegen::{Launch, Shader};
 use std::fmt::Write;
+use wootz_gpu::problem::MatmulProblem as Problem;
 use wootz_ir::BlockFormat;
 
 /// Quads of x in a chunk of 32 values.
@@ -12,7 +13,7 @@ const QUADS: usize = 8;
 
 /// Where the rows of W are: their buffer, and what their addresses are multiples of.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct WeightRows {
     pub buffer: usize,
     pub alignment: usize,
 }
@@ -21,22 +22,22 @@ pub struct Place {
 ///
 /// All that is known only at run time is in `load_block`: addresses within the block are constants once calls are inlined, and
 /// its words stay in registers.
-pub fn block_in_registers(code: &mut Code<'_>, place: Place, format: BlockFormat) {
+pub fn block_in_registers(code: &mut Shader<'_>, rows: WeightRows, format: BlockFormat) {
     let words = format.block_bytes().div_ceil(4);
-    let slack = 16 - place.alignment.min(16);
+    let slack = 16 - rows.alignment.min(16);
     let quads = (format.block_bytes() + slack).div_ceil(16);
-    code.as_quads(place.buffer);
+    code.as_quads(rows.buffer);
     let mut out = format!(
         "var<private> block: array<u32, {}>;\nfn load_block(at: u32) {{\n    let first = at >> 4u;\n",
         words + 1
     );
     for i in 0..quads {
-        let _ = writeln!(out, "    let v{i} = q{}(first + {i}u);", place.buffer);
+        let _ = writeln!(out, "    let v{i} = q{}(first + {i}u);", rows.buffer);
     }
     let mut held: Vec<String> =
         (0..quads * 4).map(|i| format!("v{}.{}", i / 4, ["x", "y", "z", "w"][i % 4])).collect();
     for (bit, by) in [(4, 1), (8, 2)] {
-        if place.alignment.is_multiple_of(2 * bit) {
+        if rows.alignment.is_multiple_of(2 * bit) {
             continue;
         }
         for i in 0..held.len() - by {
@@ -49,7 +50,7 @@ pub fn block_in_registers(code: &mut Code<'_>, place: Place, format: BlockFormat
         }
         held = (0..held.len() - by).map(|i| format!("by{by}_{i}")).collect();
     }
-    let unaligned = !place.alignment.is_multiple_of(4);
+    let unaligned = !rows.alignment.is_multiple_of(4);
     if unaligned {
         out.push_str("    let up = 8u * (at & 3u);\n");
     }
@@ -63,22 +64,9 @@ pub fn block_in_registers(code: &mut Code<'_>, place: Place, format: BlockFormat
         };
         let _ = writeln!(out, "    block[{i}] = {word};");
     }
-    out.push_str(BLOCK_BYTES_OF_REGISTERS);
-    code.push(&out);
+    code.push(&(out + "}\n"));
+    weight_access(code, false, |index| format!("block[{index}]"));
 }
-
-const BLOCK_BYTES_OF_REGISTERS: &str = "}
-fn weight_byte(at: u32) -> u32 {
-    return (block[at >> 2u] >> (8u * (at & 3u))) & 0xffu;
-}
-fn weight_word(at: u32) -> u32 {
-    let up = 8u * (at & 3u);
-    if up == 0u {
-        return block[at >> 2u];
-    }
-    return (block[at >> 2u] >> up) | (block[(at >> 2u) + 1u] << (32u - up));
-}
-";
 
 /// Rows of W that a lane has, for which x is read once. What is unrolled grows with them.
 fn columns(format: BlockFormat) -> usize {
@@ -86,12 +74,12 @@ fn columns(format: BlockFormat) -> usize {
 }
 
 /// The launch for few rows of x, given `load_block`, the format's functions, `in0_4` and `finish`.
-pub fn launch_few(problem: Problem, mut code: Code<'_>, lanes: usize, format: BlockFormat) -> Dispatch {
+pub fn launch_few(problem: Problem, mut code: Shader<'_>, lanes: usize, format: BlockFormat) -> Launch {
     code.arg("n", problem.n);
     code.arg("k", problem.k);
     let text = few(problem.m, lanes, format);
     code.push(&text);
-    code.dispatch("quant_broadcast", problem.n.div_ceil(lanes * columns(format)))
+    code.launch("quant_broadcast", problem.n.div_ceil(lanes * columns(format)))
 }
 
 /// The kernel's text, all of a block unrolled.

@@ -1,11 +1,11 @@
 //! Reductions: rows by a workgroup, columns and short rows by an invocation each, few long rows in two launches.
 
-use super::{WG, words_of};
-use crate::codegen::types::{from_words, literal, name};
-use crate::codegen::{Access, Bound, Code, Dispatch, Task, binary};
+use super::{Launches, WG};
+use crate::codegen::wgsl::{from_words, is_wide};
+use crate::codegen::{Shader, Task, Wgsl};
+use wootz_gpu::{Access, Bound, Language};
+use wootz_ir::ScalarType;
 use wootz_ir::op::ReduceOp;
-use wootz_ir::scalar::BinaryFn;
-use wootz_ir::{Number, ScalarType};
 use wootz_plan::{Fused, Step};
 
 /// Elements that a workgroup combines before a row is split.
@@ -34,63 +34,54 @@ fn runs_along(input: &Fused) -> bool {
     input.loads.iter().all(|load| last(&load.layout))
 }
 
-pub fn temp_bytes(step: &Step, inner: usize) -> usize {
-    match choose(step, inner) {
-        Variant::Parts(parts) => {
-            step.shape.count() * parts * 4 * words_of(step.inputs[0].program.result_type(0))
-        }
-        Variant::Rows | Variant::Columns => 0,
-    }
-}
-
-pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
+pub fn launches(task: &Task<'_>, op: ReduceOp, inner: usize) -> Launches {
     let outer = task.step.shape.count();
     if outer == 0 {
-        return vec![];
+        return Launches::default();
     }
     let start = || {
-        let mut code = Code::new(task, None);
+        let mut code = Shader::new(task, None);
         let t = code.input_type(0);
         code.alias("T", t);
         monoid(&mut code, op, t);
         code.arg("inner", inner);
         (code, t)
     };
-    let wg = task.target.row_group();
+    let wg = task.facts.row_group();
     // Whether quads of points stay in a row and are values that quads can be of.
-    let quads = |t| inner.is_multiple_of(4) && words_of(t) == 1;
+    let quads = |t| inner.is_multiple_of(4) && !is_wide(t);
     match choose(task.step, inner) {
         Variant::Rows => {
             let (mut code, t) = start();
             code.input(0);
-            code.finish(t);
+            code.finish(Some(t));
             code.constant("WG", wg);
             code.by_subgroups(wg, Some(t));
             if quads(t) {
                 code.input_4(0);
-                return vec![code.dispatch("reduce_rows_quads", outer)];
+                return code.launch("reduce_rows_quads", outer).into();
             }
-            vec![code.dispatch("reduce_rows", outer)]
+            code.launch("reduce_rows", outer).into()
         }
         Variant::Columns => {
             let (mut code, t) = start();
             code.arg("outer", outer);
-            if let Some(across) = rotated(task.step, outer).filter(|_| words_of(t) == 1) {
-                code.fused_4("across", &across);
-                code.finish_4(t);
+            if let Some(across) = rotated(task.step, outer).filter(|_| !is_wide(t)) {
+                code.function_4("across", &across);
+                code.finish_4(Some(t));
                 // Lanes that share columns, where whole columns for each are too few; a CPU is busy with few.
-                let split = if task.target.cpu || outer / 4 >= WG * BUSY || inner < 64 { 1 } else { 8 };
-                let keep = if task.target.cpu { 4 } else { 1 };
+                let split = if task.facts.cpu || outer / 4 >= WG * BUSY || inner < 64 { 1 } else { 8 };
+                let keep = if task.facts.cpu { 4 } else { 1 };
                 code.constant("WG", wg);
                 code.constant("SPLIT", split);
                 code.constant("KEEP", keep);
                 let groups = (outer / 4).div_ceil(wg / split * keep);
-                return vec![code.dispatch("reduce_columns_quads", groups)];
+                return code.launch("reduce_columns_quads", groups).into();
             }
             code.constant("WG", WG);
             code.input(0);
-            code.finish(t);
-            vec![code.dispatch("reduce_columns", outer.div_ceil(WG))]
+            code.finish(Some(t));
+            code.launch("reduce_columns", outer.div_ceil(WG)).into()
         }
         Variant::Parts(parts) => {
             let (mut first, t) = start();
@@ -99,20 +90,21 @@ pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
             first.by_subgroups(wg, Some(t));
             first.arg("parts", parts);
             first.arg("part", PART);
-            temp_access(&mut first, t, outer * parts);
+            scratch_access(&mut first, t, outer * parts);
             let (mut second, _) = start();
             second.constant("WG", wg);
             second.by_subgroups(wg, Some(t));
             second.arg("parts", parts);
-            temp_access(&mut second, t, outer * parts);
-            second.finish(t);
+            scratch_access(&mut second, t, outer * parts);
+            second.finish(Some(t));
             let first = if quads(t) {
                 first.input_4(0);
-                first.dispatch("reduce_parts_quads", outer * parts)
+                first.launch("reduce_parts_quads", outer * parts)
             } else {
-                first.dispatch("reduce_parts", outer * parts)
+                first.launch("reduce_parts", outer * parts)
             };
-            vec![first, second.dispatch("reduce_joined", outer)]
+            let list = vec![first, second.launch("reduce_joined", outer)];
+            Launches { list, scratch: outer * parts * bytes_of(t) }
         }
     }
 }
@@ -120,8 +112,7 @@ pub fn lower(task: &Task<'_>, op: ReduceOp, inner: usize) -> Vec<Dispatch> {
 /// The input with its outer axes last, where neighbours among outer points are neighbours in memory, by quads.
 fn rotated(step: &Step, outer: usize) -> Option<Fused> {
     let mut fused = step.inputs[0].clone();
-    let rank = fused.shape.rank();
-    let split = (1..rank).find(|&at| fused.shape[..at].iter().product::<usize>() == outer)?;
+    let (rank, split) = (fused.shape.rank(), fused.axes_of(outer)?);
     fused.shape.extents_mut().rotate_left(split);
     for load in &mut fused.loads {
         load.layout.shape.extents_mut().rotate_left(split);
@@ -132,41 +123,22 @@ fn rotated(step: &Step, outer: usize) -> Option<Fused> {
 }
 
 /// `combine` and `identity` of a reduction.
-pub fn monoid(code: &mut Code<'_>, op: ReduceOp, t: ScalarType) {
-    let function = match op {
-        ReduceOp::Sum => BinaryFn::Add,
-        ReduceOp::Prod => BinaryFn::Mul,
-        ReduceOp::Min => BinaryFn::Min,
-        ReduceOp::Max => BinaryFn::Max,
-        ReduceOp::Any => BinaryFn::Or,
-        ReduceOp::All => BinaryFn::And,
-    };
-    let identity = literal(identity(op, t), t);
-    let combined = binary(function, t, "a", "b");
+pub fn monoid(code: &mut Shader<'_>, op: ReduceOp, t: ScalarType) {
+    let identity = Wgsl::literal(op.identity(t), t);
+    let combined = Wgsl::binary(op.function(), t, "a", "b");
     code.push(&format!(
         "fn combine(a: T, b: T) -> T {{\n    return {combined};\n}}\nfn identity() -> T {{\n    return {identity};\n}}\n"
     ));
 }
 
-fn identity(op: ReduceOp, t: ScalarType) -> Number {
-    match op {
-        ReduceOp::Sum | ReduceOp::Any => Number::Int(0),
-        ReduceOp::Prod | ReduceOp::All => Number::Int(1),
-        ReduceOp::Min | ReduceOp::Max if t.is_float() => {
-            Number::Float(if op == ReduceOp::Min { f64::INFINITY } else { f64::NEG_INFINITY })
-        }
-        ReduceOp::Min | ReduceOp::Max if t == ScalarType::Bool => Number::Bool(op == ReduceOp::Min),
-        ReduceOp::Min | ReduceOp::Max => {
-            let (low, high) =
-                t.dtype().integer_range().expect("what is neither float nor bool is an integer");
-            Number::Uint(if op == ReduceOp::Min { high } else { low } as u64)
-        }
-    }
+/// Bytes of a value in scratch memory.
+fn bytes_of(t: ScalarType) -> usize {
+    if is_wide(t) { 8 } else { 4 }
 }
 
-/// `put_part` and `get_part`: values of the type in working memory.
-pub fn temp_access(code: &mut Code<'_>, t: ScalarType, count: usize) {
-    let k = code.open(Bound::Temp(0), count * 4 * words_of(t), Access::Write);
+/// `put_part` and `get_part`: values of the type in scratch memory.
+pub fn scratch_access(code: &mut Shader<'_>, t: ScalarType, count: usize) {
+    let k = code.open(Bound::Scratch(0), count * bytes_of(t), Access::Write);
     let (put, get) = match t {
         ScalarType::I64 | ScalarType::U64 => (
             format!("s{k}(2u * i, v.x);\n    s{k}(2u * i + 1u, v.y);"),
@@ -177,6 +149,6 @@ pub fn temp_access(code: &mut Code<'_>, t: ScalarType, count: usize) {
     };
     code.push(&format!(
         "fn put_part(i: u32, v: {t}) {{\n    {put}\n}}\nfn get_part(i: u32) -> {t} {{\n    return {get};\n}}\n",
-        t = name(t)
+        t = Wgsl::name(t)
     ));
 }

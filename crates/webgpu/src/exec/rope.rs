@@ -1,24 +1,26 @@
 //! Rotary embedding.
 
-use super::{WG, rows};
-use crate::codegen::{Code, Dispatch, Task};
+use super::Launches;
+use super::WG;
+use crate::codegen::{Shader, Task};
+use wootz_gpu::problem::RowsProblem;
 use wootz_ir::op::RopeStyle;
 
-pub fn lower(task: &Task<'_>, style: RopeStyle) -> Vec<Dispatch> {
-    let (count, width) = rows(task.step);
-    let points = count * width;
+pub fn launches(task: &Task<'_>, style: RopeStyle) -> Launches {
+    let problem = RowsProblem::of(&task.step.input_shapes[0]);
+    let points = problem.count();
     if points == 0 {
-        return vec![];
+        return Launches::default();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     let t = code.input(0);
     code.input(1);
     code.input(2);
-    code.finish(t);
+    code.finish(Some(t));
     code.constant("WG", WG);
     code.constant("INTERLEAVED", usize::from(style == RopeStyle::Interleaved));
     code.arg("points", points);
-    code.arg("width", width);
+    code.arg("width", problem.width);
     code.arg("half", task.step.input_shapes[2].count());
-    vec![code.dispatch("rope_points", points.div_ceil(WG))]
+    code.launch("rope_points", points.div_ceil(WG)).into()
 }

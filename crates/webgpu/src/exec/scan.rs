@@ -1,32 +1,30 @@
 //! Running sums and products.
 
+use super::Launches;
+use super::WG;
 use super::reduce::monoid;
-use super::{WG, rows};
-use crate::codegen::{Code, Dispatch, Task};
-use wootz_ir::op::{ReduceOp, ScanOp};
+use crate::codegen::{Shader, Task};
+use wootz_gpu::problem::RowsProblem;
+use wootz_ir::op::ScanOp;
 
 /// Rows up to this length are run over by one invocation.
 const SHORT: usize = 64;
 
-pub fn lower(task: &Task<'_>, op: ScanOp) -> Vec<Dispatch> {
-    let (count, width) = rows(task.step);
-    if count * width == 0 {
-        return vec![];
+pub fn launches(task: &Task<'_>, op: ScanOp) -> Launches {
+    let RowsProblem { rows, width } = RowsProblem::of(&task.step.input_shapes[0]);
+    if rows * width == 0 {
+        return Launches::default();
     }
-    let mut code = Code::new(task, None);
+    let mut code = Shader::new(task, None);
     let t = code.input(0);
     code.alias("T", t);
-    let op = match op {
-        ScanOp::Sum => ReduceOp::Sum,
-        ScanOp::Prod => ReduceOp::Prod,
-    };
-    monoid(&mut code, op, t);
+    monoid(&mut code, op.reduction(), t);
     code.constant("WG", WG);
     code.arg("width", width);
-    code.finish(t);
-    if width <= SHORT || count >= 64 * WG {
-        code.arg("rows_count", count);
-        return vec![code.dispatch("scan_serial", count.div_ceil(WG))];
+    code.finish(Some(t));
+    if width <= SHORT || rows >= 64 * WG {
+        code.arg("rows_count", rows);
+        return code.launch("scan_serial", rows.div_ceil(WG)).into();
     }
-    vec![code.dispatch("scan_pieces", count)]
+    code.launch("scan_pieces", rows).into()
 }

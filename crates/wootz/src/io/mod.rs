@@ -7,12 +7,14 @@ mod npy;
 mod npz;
 mod safetensors;
 
-pub use npy::{load_npy, save_npy};
-pub use npz::{load_npz, save_npz};
-pub use safetensors::{load_safetensors, save_safetensors};
+pub use npy::{load_npy, load_npy_on, read_npy, save_npy};
+pub use npz::{NpzLimits, load_npz, load_npz_on, read_npz, save_npz};
+pub use safetensors::{load_safetensors, load_safetensors_on, save_safetensors};
 
-use std::io::Write;
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use wootz_ir::{Error, Result};
 
 fn io_error(path: &Path, error: &std::io::Error) -> Error {
@@ -25,7 +27,7 @@ fn io_error(path: &Path, error: &std::io::Error) -> Error {
     reason = "the one thing here that the compiler cannot check: what others do to the file"
 )]
 fn map_file(path: &Path) -> std::io::Result<memmap2::Mmap> {
-    let file = std::fs::File::open(path)?;
+    let file = File::open(path)?;
     // SAFETY: the mapping is read-only; that the file does not change while tensors refer to it is documented as the
     // caller's part, as it is for every reader of mapped weights.
     unsafe { memmap2::Mmap::map(&file) }
@@ -36,12 +38,14 @@ fn read_file(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Writes a file whole or not at all.
-fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
+    // Threads may save to one path at once, and so may processes: each writes a file of its own, and the last one wins.
+    static SAVES: AtomicU64 = AtomicU64::new(0);
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
+    name.push(format!(".{}.{}.part", std::process::id(), SAVES.fetch_add(1, Ordering::Relaxed)));
     let temporary = path.with_file_name(name);
     let attempt = || -> std::io::Result<()> {
-        let mut file = std::io::BufWriter::new(std::fs::File::create(&temporary)?);
+        let mut file = BufWriter::new(File::create(&temporary)?);
         write(&mut file)?;
         file.into_inner()?.sync_all()?;
         std::fs::rename(&temporary, path)

@@ -3,6 +3,7 @@
 use super::{read_file, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
+use std::io::Write;
 use std::path::Path;
 use wootz_ir::{DType, Error, Layout, Result, Shape};
 
@@ -33,18 +34,29 @@ fn descriptor(dtype: DType) -> &'static str {
 
 /// The dtype of a NumPy name, and whether its bytes are the wrong way round.
 fn dtype_of(name: &str) -> Result<(DType, bool)> {
-    let (order, rest) = name.split_at(name.len().min(1));
-    let found = DType::ALL.into_iter().find(|&d| &descriptor(d)[1..] == rest);
+    let mut letters = name.chars();
+    let order = letters.next();
+    let found = DType::ALL.into_iter().find(|&d| &descriptor(d)[1..] == letters.as_str());
     match (found, order) {
-        (Some(dtype), "<" | "|" | "=") => Ok((dtype, false)),
-        (Some(dtype), ">") => Ok((dtype, true)),
+        (Some(dtype), Some('<' | '|' | '=')) => Ok((dtype, false)),
+        (Some(dtype), Some('>')) => Ok((dtype, true)),
         _ => Err(bad(format!("dtype {name:?} is none that a tensor can have"))),
     }
 }
 
 /// Reads a `.npy` file.
 pub fn load_npy(path: impl AsRef<Path>) -> Result<Tensor> {
-    parse(&read_file(path.as_ref())?, &Device::default())
+    load_npy_on(path, &Device::current()?)
+}
+
+/// Reads a `.npy` file, onto a device.
+pub fn load_npy_on(path: impl AsRef<Path>, device: &Device) -> Result<Tensor> {
+    parse(&read_file(path.as_ref())?, device)
+}
+
+/// Reads the bytes of a `.npy` file.
+pub fn read_npy(bytes: &[u8]) -> Result<Tensor> {
+    parse(bytes, &Device::current()?)
 }
 
 /// Writes a tensor as a `.npy` file.
@@ -80,36 +92,32 @@ pub(super) fn header(tensor: &Tensor) -> Vec<u8> {
 
 /// Reads the bytes of a `.npy` file.
 pub(super) fn parse(bytes: &[u8], device: &Device) -> Result<Tensor> {
-    if !bytes.starts_with(MAGIC) || bytes.len() < 10 {
-        return Err(bad("the file does not start with the magic number of a .npy file"));
-    }
-    let (length, start) = match bytes[6] {
-        1 => (u16::from_le_bytes([bytes[8], bytes[9]]) as usize, 10),
-        2 | 3 if bytes.len() >= 12 => {
-            (u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize, 12)
-        }
-        version => return Err(bad(format!("version {version} is unknown"))),
-    };
-    let end = start + length;
-    let header = bytes.get(start..end).ok_or_else(|| {
-        bad(format!("the header should be {length} bytes, the file ends after {}", bytes.len() - start))
-    })?;
-    let text = std::str::from_utf8(header).map_err(|_| bad("the header is not text"))?;
-    let header = Header::parse(text)?;
-    let count =
-        header.shape.checked_count().ok_or_else(|| bad(format!("shape {} overflows", header.shape)))?;
-    let wanted = count.checked_mul(header.dtype.size());
-    let data = &bytes[end..];
-    if wanted.is_none_or(|wanted| data.len() < wanted) {
+    let (header, start) = Header::find(bytes)?;
+    let wanted = header.bytes()?;
+    let data = &bytes[start..];
+    let Some(data) = data.get(..wanted) else {
         let detail =
             format!("{}{} needs more than the {} bytes of data", header.dtype, header.shape, data.len());
         return Err(bad(detail));
+    };
+    if !header.swapped {
+        return header.tensor(data, device);
     }
-    let mut data = data[..count * header.dtype.size()].to_vec();
-    if header.swapped {
-        data.chunks_exact_mut(header.dtype.size()).for_each(<[u8]>::reverse);
-    }
+    let mut data = data.to_vec();
+    data.chunks_exact_mut(header.dtype.size()).for_each(<[u8]>::reverse);
     header.tensor(&data, device)
+}
+
+/// The longest header that is read: a hundred times what NumPy writes for the largest rank.
+const MAX_HEADER: usize = 1 << 16;
+
+/// With what stands in front of it.
+pub(super) const MAX_START: usize = 12 + MAX_HEADER;
+
+/// How many bytes a whole `.npy` file has, by its first [`MAX_START`] bytes.
+pub(super) fn length_of(bytes: &[u8]) -> Result<usize> {
+    let (header, start) = Header::find(bytes)?;
+    Ok(start.saturating_add(header.bytes()?))
 }
 
 struct Header {
@@ -120,6 +128,36 @@ struct Header {
 }
 
 impl Header {
+    /// The header of a file, and where its data starts.
+    fn find(bytes: &[u8]) -> Result<(Header, usize)> {
+        if !bytes.starts_with(MAGIC) || bytes.len() < 10 {
+            return Err(bad("the file does not start with the magic number of a .npy file"));
+        }
+        let (length, start) = match bytes[6] {
+            1 => (u16::from_le_bytes([bytes[8], bytes[9]]) as usize, 10),
+            2 | 3 if bytes.len() >= 12 => {
+                (u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize, 12)
+            }
+            version => return Err(bad(format!("version {version} is unknown"))),
+        };
+        if length > MAX_HEADER {
+            return Err(bad(format!("the header is {length} bytes long, and at most {MAX_HEADER} are read")));
+        }
+        let end = start + length;
+        let header = bytes.get(start..end).ok_or_else(|| {
+            bad(format!("the header should be {length} bytes, the file ends after {}", bytes.len() - start))
+        })?;
+        let text = std::str::from_utf8(header).map_err(|_| bad("the header is not text"))?;
+        Ok((Header::parse(text)?, end))
+    }
+
+    /// Bytes of the elements.
+    fn bytes(&self) -> Result<usize> {
+        let overflows = || bad(format!("shape {} overflows", self.shape));
+        let count = self.shape.checked_count().ok_or_else(overflows)?;
+        count.checked_mul(self.dtype.size()).ok_or_else(overflows)
+    }
+
     /// The three entries of the dictionary, in any order.
     fn parse(text: &str) -> Result<Header> {
         let value = |key: &str| -> Result<&str> {
@@ -147,11 +185,11 @@ impl Header {
 
     fn tensor(&self, data: &[u8], device: &Device) -> Result<Tensor> {
         if !self.fortran || self.shape.rank() < 2 {
-            return Tensor::from_bytes(data, self.dtype, self.shape.clone(), device);
+            return Tensor::from_bytes_on(data, self.dtype, self.shape.clone(), device);
         }
         let reversed: Shape = self.shape.iter().rev().copied().collect();
         let axes: Vec<isize> = (0..self.shape.rank() as isize).rev().collect();
         debug_assert!(Layout::contiguous(&reversed).is_contiguous());
-        Tensor::from_bytes(data, self.dtype, reversed, device)?.permute(axes)
+        Tensor::from_bytes_on(data, self.dtype, reversed, device)?.permute(axes)
     }
 }

@@ -4,7 +4,7 @@ use super::npy;
 use super::{io_error, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
-use std::io::{Cursor, Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use wootz_ir::{Error, Result};
 use zip::write::SimpleFileOptions;
@@ -13,19 +13,70 @@ fn bad(detail: impl Into<String>) -> Error {
     Error::format("npz", detail)
 }
 
-/// Reads every array of a `.npz` file, in the order of the archive.
+/// What reading a `.npz` file may cost. A compressed archive can be a thousandth of what it holds, so that a small file
+/// could fill all memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NpzLimits {
+    /// Bytes of all arrays together, unpacked, that any archive may have.
+    pub unpacked: usize,
+    /// An archive may also unpack to this many times its own size.
+    pub ratio: usize,
+}
+
+impl Default for NpzLimits {
+    fn default() -> NpzLimits {
+        NpzLimits { unpacked: 1 << 30, ratio: 100 }
+    }
+}
+
+/// Reads every array of a `.npz` file, in the order of the archive, within the [default limits](NpzLimits).
 pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
+    load_npz_on(path, NpzLimits::default(), &Device::current()?)
+}
+
+/// Reads every array of a `.npz` file within limits of your own, in the order of the archive, onto a device.
+pub fn load_npz_on(
+    path: impl AsRef<Path>,
+    limits: NpzLimits,
+    device: &Device,
+) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
     let file = std::fs::File::open(path).map_err(|e| io_error(path, &e))?;
-    let mut archive = zip::ZipArchive::new(file).map_err(|e| bad(e.to_string()))?;
-    let mut tensors = Vec::with_capacity(archive.len());
+    read_npz_on(file, limits, device)
+}
+
+/// Reads every array of a `.npz` archive from its bytes, in a file or in memory.
+pub fn read_npz(archive: impl Read + Seek, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
+    read_npz_on(archive, limits, &Device::current()?)
+}
+
+fn read_npz_on(
+    mut archive: impl Read + Seek,
+    limits: NpzLimits,
+    device: &Device,
+) -> Result<Vec<(String, Tensor)>> {
+    let size = archive.seek(SeekFrom::End(0)).map_err(|e| bad(e.to_string()))? as usize;
+    let most = limits.unpacked.max(size.saturating_mul(limits.ratio));
+    let mut archive = zip::ZipArchive::new(archive).map_err(|e| bad(e.to_string()))?;
+    let mut tensors = Vec::new();
+    let mut total = 0usize;
     for i in 0..archive.len() {
         let mut member = archive.by_index(i).map_err(|e| bad(e.to_string()))?;
         let name = member.name().map_err(|e| bad(e.to_string()))?.trim_end_matches(".npy").to_string();
+        let failed = |e: &dyn std::fmt::Display| bad(format!("member {name:?}: {e}"));
         let mut bytes = Vec::new();
-        member.read_to_end(&mut bytes).map_err(|e| bad(format!("member {name:?}: {e}")))?;
-        let tensor =
-            npy::parse(&bytes, &Device::default()).map_err(|e| bad(format!("member {name:?}: {e}")))?;
+        // The header says how much there is to read; what an archive claims about itself is not relied on.
+        (&mut member).take(npy::MAX_START as u64).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        let length = npy::length_of(&bytes).map_err(|e| failed(&e))?;
+        total = total.saturating_add(length);
+        if total > most {
+            return Err(failed(&format!(
+                "the arrays unpack to more than {most} bytes, the limit for an archive of {size} (NpzLimits)"
+            )));
+        }
+        let rest = length.saturating_sub(bytes.len()) as u64;
+        member.take(rest).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+        let tensor = npy::parse(&bytes, device).map_err(|e| failed(&e))?;
         tensors.push((name, tensor));
     }
     Ok(tensors)
@@ -33,16 +84,26 @@ pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
 
 /// Writes named tensors as a `.npz` file, uncompressed.
 pub fn save_npz(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
-    let mut archive = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    tensors.iter().try_for_each(|(_, tensor)| tensor.eval().map(|_| ()))?;
     let options =
         SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
-    for (name, tensor) in tensors {
-        let bytes = tensor.to_bytes()?;
-        let failed = |e: &dyn std::fmt::Display| bad(format!("member {name:?}: {e}"));
-        archive.start_file(format!("{name}.npy"), options).map_err(|e| failed(&e))?;
-        archive.write_all(&npy::header(tensor)).map_err(|e| failed(&e))?;
-        archive.write_all(&bytes).map_err(|e| failed(&e))?;
+    let mut problem = None;
+    let written = write_file(path.as_ref(), |file| {
+        let mut archive = zip::ZipWriter::new(file);
+        for (name, tensor) in tensors {
+            // An array at a time, so that the host holds no more than the largest.
+            let bytes = tensor.to_bytes().map_err(|error| {
+                problem = Some(error);
+                std::io::Error::other("an array could not be read")
+            })?;
+            archive.start_file(format!("{name}.npy"), options)?;
+            archive.write_all(&npy::header(tensor))?;
+            archive.write_all(&bytes)?;
+        }
+        archive.finish().map(|_| ()).map_err(std::io::Error::from)
+    });
+    match problem {
+        Some(error) => Err(error),
+        None => written,
     }
-    let bytes = archive.finish().map_err(|e| bad(e.to_string()))?.into_inner();
-    write_file(path.as_ref(), |file| file.write_all(&bytes))
 }

@@ -6,6 +6,7 @@ use crate::tensor::Tensor;
 use memmap2::Mmap;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use wootz_backend::HostMemory;
@@ -66,10 +67,14 @@ impl AsRef<[u8]> for Part {
 
 /// Reads every tensor of a safetensors file, sorted by name. The file is mapped and must not change while they live.
 pub fn load_safetensors(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
+    load_safetensors_on(path, &Device::current()?)
+}
+
+/// The same as [`load_safetensors`], onto a device.
+pub fn load_safetensors_on(path: impl AsRef<Path>, device: &Device) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
     let map = Arc::new(crate::io::map_file(path).map_err(|e| io_error(path, &e))?);
     let file = SafeTensors::deserialize(&map).map_err(|e| bad(e.to_string()))?;
-    let device = Device::default();
     let mut tensors = Vec::new();
     for (name, view) in file.tensors() {
         let dtype = from_dtype(view.dtype()).ok_or_else(|| {
@@ -78,7 +83,7 @@ pub fn load_safetensors(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>>
         let layout = Layout::contiguous(&Shape::from(view.shape()));
         let start = view.data().as_ptr() as usize - map.as_ptr() as usize;
         let part = Part { map: map.clone(), range: start..start + view.data().len() };
-        tensors.push((name, Tensor::from_host(HostMemory::new(part), dtype, layout, &device)?));
+        tensors.push((name, Tensor::from_host_on(HostMemory::new(part), dtype, layout, device)?));
     }
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(tensors)

@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wootz::{Backend, Device};
+use wootz::{Backend, CostModel, Device};
 use wootz_backend::{Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Run};
 use wootz_cpu::CpuBackend;
-use wootz_ir::{CustomKernel, DType, Result};
+use wootz_ir::{CustomKernel, DType, Error, Result};
 use wootz_plan::{Capabilities, Plan};
+
+/// A device that is free of charge, so that `auto` prefers it whenever it may.
+#[allow(dead_code, reason = "not every test file needs it")]
+pub const FREE: CostModel = CostModel { submit: 0.0, step: 0.0, byte: 0.0, flop: 0.0, transfer: 0.0 };
+/// A device that `auto` takes when nothing else may run the graph.
+#[allow(dead_code, reason = "not every test file needs it")]
+pub const DEAR: CostModel = CostModel { submit: 1e-3, step: 1e-5, byte: 1e-9, flop: 1e-9, transfer: 1e-9 };
 
 pub struct Artificial {
     pub cpu: CpuBackend,
@@ -16,6 +23,10 @@ pub struct Artificial {
     /// Plans whose results come out wrong.
     pub spoils: fn(&Plan) -> bool,
     pub runs: AtomicUsize,
+    /// Whether runs end only when somebody waits for them.
+    pub pending: bool,
+    /// The runs, counted from 0, that end in a lost device.
+    pub fails: fn(usize) -> bool,
     /// A made-up time, in nanoseconds, that runs and transfers take.
     pub clock: Option<Clock>,
 }
@@ -49,6 +60,8 @@ impl Artificial {
             refuses: |_| None,
             spoils: |_| false,
             runs: AtomicUsize::new(0),
+            pending: false,
+            fails: |_| false,
             clock: None,
         }
     }
@@ -95,7 +108,7 @@ impl Backend for Artificial {
         self.cpu.compile(plan)
     }
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
         if let Some(clock) = &self.clock {
             clock.pass((clock.run)(executable.plan()));
         }
@@ -107,7 +120,12 @@ impl Backend for Artificial {
                 self.cpu.upload(buffer, 0, &[byte[0] ^ 0x40])?;
             }
         }
-        Ok(Fence::done(results))
+        let lost = (self.fails)(number)
+            .then(|| Error::Device { device: self.info.name.clone(), detail: "the device was lost".into() });
+        if self.pending {
+            return Ok(Fence::pending(results, move || lost.map_or(Ok(()), Err)));
+        }
+        lost.map_or_else(|| Ok(Fence::done(results)), Err)
     }
     fn memory(&self) -> MemoryStats {
         self.cpu.memory()

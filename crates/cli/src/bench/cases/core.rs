@@ -83,7 +83,7 @@ fn coded(format: BlockFormat, n: usize, device: &Device) -> Fallible<Tensor> {
     wootz_blocks::quantize(format, &values, None, &mut some)?;
     let row_bytes = some.len() / DISTINCT;
     let all = some.repeat(n.div_ceil(DISTINCT));
-    Ok(Tensor::from_bytes(&all[..n * row_bytes], DType::U8, [n, row_bytes], device)?)
+    Ok(Tensor::from_bytes_on(&all[..n * row_bytes], DType::U8, [n, row_bytes], device)?)
 }
 
 const LONG: usize = 10_000_000;

@@ -86,6 +86,9 @@ macro_rules! compile {
             }
 
             /// The product with one kernel or the other.
+            ///
+            /// # Safety
+            /// The processor has the features, and the rest is the contract of `matmul_rows`.
             unsafe fn run<F: Format>(
                 weights: &Weights<'_>,
                 acts: &Acts<'_>,
@@ -102,15 +105,19 @@ macro_rules! compile {
                 }
             }
 
+            /// # Safety
+            /// As for `run`.
             #[target_feature(enable = $features)]
             unsafe fn few<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
                 // SAFETY: this function has the features; the rest is the caller's promise.
                 unsafe { dot::rows::<$set, F>(w, acts, rows, out) }
             }
 
+            /// # Safety
+            /// As for `run`.
             #[target_feature(enable = $features)]
             unsafe fn many<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
-                // SAFETY: as above.
+                // SAFETY: this function has the features; the rest is the caller's promise.
                 unsafe { tile::rows::<$set, F>(w, acts, rows, out) }
             }
         }

@@ -124,7 +124,7 @@ macro_rules! large_format {
 
             #[inline(always)]
             unsafe fn scales<S: Simd>($chunk: *const u8) -> Scales<S> {
-                // SAFETY: as above.
+                // SAFETY: the caller has the chunk, and its fields are read within its bytes.
                 unsafe { $scales }
             }
         }

@@ -8,7 +8,7 @@ use objc2_metal::{MTLCaptureDescriptor, MTLCaptureDestination, MTLCaptureManager
 pub struct Capture(Mutex<Option<String>>);
 
 impl Capture {
-    pub fn from_environment() -> Capture {
+    pub fn current() -> Capture {
         Capture(Mutex::new(std::env::var("WOOTZ_METAL_CAPTURE").ok().filter(|path| !path.is_empty())))
     }
 

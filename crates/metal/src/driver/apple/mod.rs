@@ -115,7 +115,7 @@ impl AppleDevice {
             submitted: Mutex::new(0),
             residency,
             archive,
-            capture: Capture::from_environment(),
+            capture: Capture::current(),
             facts,
         };
         if !is_apple {

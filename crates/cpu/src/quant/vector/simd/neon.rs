@@ -56,6 +56,9 @@ impl ByteDot for Dotprod {
 }
 
 /// Sums of two neighbouring products: at most 2 * 128 * 127, which fits 16 bits.
+///
+/// # Safety
+/// The target has Advanced SIMD.
 #[inline(always)]
 unsafe fn pairs(a: int8x16_t, b: int8x16_t) -> int16x8_t {
     // SAFETY: Advanced SIMD is part of the target.
@@ -63,6 +66,9 @@ unsafe fn pairs(a: int8x16_t, b: int8x16_t) -> int16x8_t {
 }
 
 /// Half-precision numbers to floats. (The intrinsic is not stable yet.)
+///
+/// # Safety
+/// The target has Advanced SIMD.
 #[inline(always)]
 unsafe fn widen_halves(halves: uint16x4_t) -> float32x4_t {
     let floats: float32x4_t;
@@ -238,6 +244,9 @@ impl<D: ByteDot> Simd for Neon<D> {
 }
 
 /// Word `i` of 4 registers to `to + 8 * i`.
+///
+/// # Safety
+/// `to` has room for 4 words at each of 4 places, 8 words apart.
 #[inline(always)]
 unsafe fn store_transposed_4x4(r: [float32x4_t; 4], to: *mut f32) {
     // SAFETY: the caller has room for 4 words at each of these places.

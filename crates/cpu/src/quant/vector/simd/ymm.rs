@@ -63,6 +63,9 @@ impl ByteDot for Avx512Vnni {
 }
 
 /// Unsigned and signed bytes with the same products: |w| and (a with the sign of w).
+///
+/// # Safety
+/// The processor has AVX2.
 #[inline(always)]
 unsafe fn unsigned(codes: __m256i, acts: __m256i, signed: bool) -> (__m256i, __m256i) {
     if !signed {

@@ -1,0 +1,137 @@
+//! A case: leaves, a graph over them, and how closely a device must compute it.
+
+use crate::compare::{Mismatch, compare_scaled};
+use crate::leaf::{LayoutClass, Leaf};
+use crate::tolerance::Tolerance;
+use crate::values::Values;
+use std::sync::Arc;
+use wootz_ir::graph::{self, Node, NodeRef, Trace};
+use wootz_ir::reference::{self, HostTensor};
+use wootz_ir::{DType, Layout, Number, Result};
+
+/// Makes an output node from leaf nodes.
+pub type Build = Box<dyn Fn(&[NodeRef]) -> Result<NodeRef> + Send + Sync>;
+
+/// The same computation in NumPy, for the oracle.
+#[derive(Clone, Debug)]
+pub struct Numpy {
+    /// An expression over the leaves, which are called `a`, `b`, `c`, …
+    pub expression: String,
+    /// The dtype that leaves are cast to first, bool conditions excepted.
+    pub operands: Option<DType>,
+}
+
+/// One thing that a device has to get right.
+pub struct Case {
+    /// Unique: `family/op/dtype/layout/…`.
+    pub name: String,
+    /// The kernel family that is on trial, as the planner names it.
+    pub family: &'static str,
+    /// The op.
+    pub op: &'static str,
+    /// The dtype of the operand that matters most.
+    pub dtype: DType,
+    /// How the leaves lie in memory.
+    pub layout: LayoutClass,
+    /// What numbers the leaves hold.
+    pub values: Values,
+    /// Inputs.
+    pub leaves: Vec<Leaf>,
+    /// From leaf nodes to the output node.
+    pub build: Build,
+    /// How closely the result must agree with the reference.
+    pub tolerance: Tolerance,
+    /// From the absolute values of the float leaves, in f64, to what [`Tolerance::relative`] is a fraction of.
+    pub magnitude: Option<Build>,
+    /// The same in NumPy, where NumPy has it.
+    pub numpy: Option<Numpy>,
+}
+
+impl Case {
+    /// What the reference evaluator makes of the case.
+    pub fn expected(&self) -> Result<HostTensor> {
+        let tensors: Vec<HostTensor> = self.leaves.iter().map(|leaf| leaf.tensor.clone()).collect();
+        Ok(evaluate(&tensors, |nodes| Ok(vec![(self.build)(nodes)?]))?.remove(0))
+    }
+
+    /// The magnitude of each element of the result, where the case has one.
+    pub fn magnitudes(&self) -> Result<Option<Vec<f64>>> {
+        let Some(build) = &self.magnitude else { return Ok(None) };
+        let tensors: Vec<HostTensor> = self.leaves.iter().map(|leaf| absolute(&leaf.tensor)).collect();
+        Ok(Some(evaluate(&tensors, |nodes| Ok(vec![build(nodes)?]))?.remove(0).to_f64()))
+    }
+
+    /// Compares a device's result with the reference.
+    pub fn check(&self, got: &HostTensor) -> std::result::Result<(), Mismatch> {
+        self.check_with(got, Leeway::default())
+    }
+
+    /// Compares the result of a device that is known to differ in general ways.
+    pub fn check_with(&self, got: &HostTensor, leeway: Leeway) -> std::result::Result<(), Mismatch> {
+        let failed = |e: wootz_ir::Error| Mismatch::Failed(format!("the reference: {e}"));
+        let mut expected = self.expected().map_err(failed)?;
+        if leeway.flushes_subnormals && expected.shape == got.shape {
+            flush(&mut expected, got);
+        }
+        let magnitudes = self.magnitudes().map_err(failed)?;
+        compare_scaled(&expected, got, &self.tolerance, magnitudes.as_deref())
+    }
+}
+
+/// What a device may do differently wherever it computes, as a fact about the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leeway {
+    /// Results too small for a normal f32 may be zero. (What subnormal operands lead to is a matter of
+    /// [exceptions](crate::exceptions): cases with such operands have [`Values::Subnormal`].)
+    pub flushes_subnormals: bool,
+}
+
+/// Where a device gave zero for a number that is subnormal in f32, zero is what is expected.
+fn flush(expected: &mut HostTensor, got: &HostTensor) {
+    if !matches!(expected.dtype, DType::F32 | DType::BF16) {
+        return;
+    }
+    for (e, g) in expected.data.iter_mut().zip(&got.data) {
+        if g.to_f64() == 0.0 && e.to_f64().abs() < f32::MIN_POSITIVE as f64 {
+            *e = *g;
+        }
+    }
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+fn absolute(tensor: &HostTensor) -> HostTensor {
+    if !tensor.dtype.is_float() {
+        return tensor.clone();
+    }
+    let data = tensor.data.iter().map(|n| Number::Float(n.to_f64().abs())).collect();
+    HostTensor { shape: tensor.shape.clone(), dtype: DType::F64, data }
+}
+
+/// Evaluates a graph over host tensors with the reference evaluator.
+pub fn evaluate(
+    tensors: &[HostTensor],
+    build: impl Fn(&[NodeRef]) -> Result<Vec<NodeRef>>,
+) -> Result<Vec<HostTensor>> {
+    let nodes: Vec<NodeRef> = tensors
+        .iter()
+        .map(|tensor| {
+            let layout = Layout::contiguous(&tensor.shape);
+            Node::leaf(
+                graph::Leaf { layout, donated: false, payload: Arc::new(tensor.clone()) },
+                tensor.dtype,
+            )
+        })
+        .collect();
+    let trace = Trace::of(&build(&nodes)?);
+    let leaves: Vec<HostTensor> = trace
+        .leaves
+        .iter()
+        .map(|leaf| leaf.payload.downcast_ref::<HostTensor>().expect("the leaves made above").clone())
+        .collect();
+    reference::evaluate(&trace.graph, &leaves, &trace.constants)
+}

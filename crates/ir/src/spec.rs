@@ -1,0 +1,200 @@
+//! What ops are told beyond their operands.
+
+use crate::dtype::{Number, ScalarType};
+use crate::scalar::BinaryFn;
+
+/// A float that is part of an op's structure, compared by its bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bits(u64);
+
+impl Bits {
+    /// The value.
+    pub fn get(self) -> f64 {
+        f64::from_bits(self.0)
+    }
+}
+
+impl From<f64> for Bits {
+    fn from(v: f64) -> Bits {
+        Bits(v.to_bits())
+    }
+}
+
+impl std::fmt::Debug for Bits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(f)
+    }
+}
+
+/// A set of axes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Axes(u32);
+
+impl Axes {
+    /// The set with one more axis.
+    #[must_use]
+    pub fn with(self, axis: usize) -> Axes {
+        Axes(self.0 | 1 << axis)
+    }
+
+    /// Whether the axis is in the set.
+    pub fn contains(self, axis: usize) -> bool {
+        self.0 >> axis & 1 == 1
+    }
+
+    /// The axes in rising order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..32).filter(move |&axis| self.contains(axis))
+    }
+
+    /// True when no axis is in the set.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<usize> for Axes {
+    fn from_iter<I: IntoIterator<Item = usize>>(iter: I) -> Axes {
+        iter.into_iter().fold(Axes::default(), Axes::with)
+    }
+}
+
+/// How a reduction combines elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceOp {
+    /// Σ; integers accumulate in 64 bits.
+    Sum,
+    /// Π; integers accumulate in 64 bits.
+    Prod,
+    /// The smallest; NaN if any is.
+    Min,
+    /// The largest; NaN if any is.
+    Max,
+    /// Whether any is true.
+    Any,
+    /// Whether all are true.
+    All,
+}
+
+impl ReduceOp {
+    /// Every reduction.
+    pub const ALL: [ReduceOp; 6] =
+        [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max, ReduceOp::Any, ReduceOp::All];
+
+    /// The op's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReduceOp::Sum => "sum",
+            ReduceOp::Prod => "prod",
+            ReduceOp::Min => "min",
+            ReduceOp::Max => "max",
+            ReduceOp::Any => "any",
+            ReduceOp::All => "all",
+        }
+    }
+
+    /// How two elements combine.
+    pub fn function(self) -> BinaryFn {
+        match self {
+            ReduceOp::Sum => BinaryFn::Add,
+            ReduceOp::Prod => BinaryFn::Mul,
+            ReduceOp::Min => BinaryFn::Min,
+            ReduceOp::Max => BinaryFn::Max,
+            ReduceOp::Any => BinaryFn::Or,
+            ReduceOp::All => BinaryFn::And,
+        }
+    }
+
+    /// What combines with any element of a type to that element.
+    pub fn identity(self, t: ScalarType) -> Number {
+        let range = t.dtype().integer_range();
+        match (self, range) {
+            (ReduceOp::Sum | ReduceOp::Any, _) => Number::Int(0).cast(t.dtype()),
+            (ReduceOp::Prod | ReduceOp::All, _) => Number::Int(1).cast(t.dtype()),
+            (ReduceOp::Min | ReduceOp::Max, _) if t == ScalarType::Bool => {
+                Number::Bool(self == ReduceOp::Min)
+            }
+            (ReduceOp::Min, Some((_, high))) => integer(high),
+            (ReduceOp::Max, Some((low, _))) => integer(low),
+            (ReduceOp::Min, None) => Number::Float(f64::INFINITY),
+            (ReduceOp::Max, None) => Number::Float(f64::NEG_INFINITY),
+        }
+    }
+}
+
+/// A bound of an integer type.
+fn integer(value: i128) -> Number {
+    i64::try_from(value).map_or(Number::Uint(value as u64), Number::Int)
+}
+
+/// Which extreme an arg-reduction looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ArgOp {
+    /// The first position of the smallest (or of the first NaN).
+    Min,
+    /// The first position of the largest (or of the first NaN).
+    Max,
+}
+
+/// How a scan combines elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScanOp {
+    /// Running sum.
+    Sum,
+    /// Running product.
+    Prod,
+}
+
+impl ScanOp {
+    /// The reduction that each element of the result is, over those up to it.
+    pub fn reduction(self) -> ReduceOp {
+        match self {
+            ScanOp::Sum => ReduceOp::Sum,
+            ScanOp::Prod => ReduceOp::Prod,
+        }
+    }
+}
+
+/// How scattered values meet what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScatterMode {
+    /// The value replaces the element; among equal indices the last one wins on the CPU, any one on a GPU.
+    Set,
+    /// The value is added to the element.
+    Add,
+}
+
+/// Which elements a rotary embedding pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RopeStyle {
+    /// Element `i` with element `i + d/2` (NeoX, HF Llama).
+    Half,
+    /// Element `2i` with element `2i + 1` (GPT-J, the original paper).
+    Interleaved,
+}
+
+/// What scaled-dot-product attention is asked to do beyond `softmax(q·kᵀ·scale)·v`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AttentionSpec {
+    /// Factor on the scores.
+    pub scale: Bits,
+    /// A fourth operand is added to the scores.
+    pub mask: bool,
+    /// A last operand (i32, one element) is the position of the first query; query `t` sees key `s` when
+    /// `s ≤ position + t`.
+    pub causal: bool,
+    /// With `causal`: only the last `n` visible keys.
+    pub window: Option<usize>,
+    /// Scores become `cap·tanh(score/cap)` before masking.
+    pub softcap: Option<Bits>,
+}
+
+/// How floats are read that meet quantised weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activations {
+    /// A device may round them to 8 bits with a scale per 32 values. CPUs do, and multiply twice as fast for it.
+    #[default]
+    Rounded,
+    /// They keep 16 bits at least: a device's results are another's, but for the order of sums.
+    Precise,
+}

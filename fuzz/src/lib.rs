@@ -1,0 +1,121 @@
+//! Mutation fuzzing on stable Rust: files of a corpus are changed in ways that hurt parsers, and whatever is accepted is
+//! used to the full.
+//!
+//! A target is a program of this package: `cargo run --release --bin NAME -- [seconds]` (default 60), from this folder. A panic
+//! or an input that takes longer than [`SLOW`] leaves the input in `crash-NAME`, prints where, and ends the run with
+//! an error; every such input becomes a test of the crate it was found in.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// An input that takes longer is a finding, as a panic is.
+pub const SLOW: Duration = Duration::from_secs(5);
+
+/// The folder of a target's corpus.
+pub fn corpus(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name)
+}
+
+/// A small generator of numbers.
+pub struct Random(pub u64);
+
+impl Random {
+    /// The next number.
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+}
+
+const EXTREMES: [u64; 12] =
+    [0, 1, 2, 31, 32, 255, 0xffff_ffff, 1 << 32, 0x7fff_ffff_ffff_ffff, 1 << 63, u64::MAX - 31, u64::MAX];
+
+/// Changes bytes in a few of the usual ways; `words` are pieces of the format's own language.
+pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Random) {
+    for _ in 0..1 + random.below(6) {
+        if bytes.len() < 9 {
+            return;
+        }
+        // Most structure is at the front, so half of the changes go there.
+        let span = if random.below(2) == 0 { bytes.len() } else { bytes.len().min(400) };
+        let at = random.below(span - 8);
+        match random.below(if words.is_empty() { 7 } else { 10 }) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes[at] = random.next() as u8,
+            2 => bytes[at..at + 8].copy_from_slice(&EXTREMES[random.below(12)].to_le_bytes()),
+            3 => bytes[at..at + 4].copy_from_slice(&(EXTREMES[random.below(12)] as u32).to_le_bytes()),
+            4 => bytes.truncate(at + 8),
+            5 => {
+                let from = random.below(other.len());
+                let len = random.below(64).min(other.len() - from).min(bytes.len() - at);
+                bytes[at..at + len].copy_from_slice(&other[from..from + len]);
+            }
+            6 => {
+                let len = random.below(32);
+                let piece: Vec<u8> = bytes[at..(at + len).min(bytes.len())].to_vec();
+                bytes.splice(at..at, piece);
+            }
+            _ => {
+                let word = words[random.below(words.len())].repeat([1, 1, 1, 2, 7, 300][random.below(6)]);
+                bytes.splice(at..at, word.into_bytes());
+            }
+        }
+    }
+}
+
+/// A parser under test.
+pub struct Target {
+    /// Its name: that of its program and of its corpus.
+    pub name: &'static str,
+    /// Pieces of the format's language.
+    pub words: &'static [&'static str],
+    /// Whether it accepts an input; what it accepts, it uses.
+    pub accepts: fn(&[u8]) -> bool,
+}
+
+impl Target {
+    /// Fuzzes for as many seconds as the program's argument says.
+    pub fn run(&self) {
+        let argument = std::env::args().nth(1);
+        let seconds: u64 = argument.map_or(60, |a| a.parse().expect("the argument is a number of seconds"));
+        let files = std::fs::read_dir(corpus(self.name)).expect("the corpus is beside this program");
+        let mut paths: Vec<PathBuf> = files.map(|f| f.expect("a readable folder").path()).collect();
+        paths.sort();
+        let seeds: Vec<Vec<u8>> = paths.iter().map(|p| std::fs::read(p).expect("a readable file")).collect();
+        for (path, seed) in paths.iter().zip(&seeds) {
+            assert!((self.accepts)(seed), "{} is refused", path.display());
+        }
+        let mut random = Random(0x2545_f491_4f6c_dd1d);
+        let (start, mut runs, mut accepted) = (Instant::now(), 0u64, 0u64);
+        while start.elapsed() < Duration::from_secs(seconds) {
+            for _ in 0..100 {
+                let mut bytes = seeds[random.below(seeds.len())].clone();
+                mutate(&mut bytes, &seeds[random.below(seeds.len())], self.words, &mut random);
+                runs += 1;
+                accepted += u64::from(self.try_one(&bytes, runs));
+            }
+        }
+        println!("{}: {runs} inputs in {seconds} s, {accepted} accepted, no crash", self.name);
+    }
+
+    fn try_one(&self, bytes: &[u8], run: u64) -> bool {
+        let begin = Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| (self.accepts)(bytes)));
+        let found = match &result {
+            Err(_) => "panicked",
+            Ok(_) if begin.elapsed() > SLOW => "took too long",
+            Ok(accepted) => return *accepted,
+        };
+        let file = format!("crash-{}", self.name);
+        std::fs::write(&file, bytes).expect("the current folder is writable");
+        panic!("run {run} {found}; the input is in {file}");
+    }
+}
