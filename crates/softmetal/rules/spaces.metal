@@ -121,3 +121,6 @@ kernel void k(device float *o) { constexpr int n = 3; o[0] = size * scale * tabl
 //- good
 template <typename T> struct Four { typedef vec<T, 4> Type; };
 kernel void k(device float *o) { enum : uint { SIZE = 4 }; o[0] = ((device const Four<float>::Type *)o)[0].x * SIZE; }
+//- good
+template <int N> kernel void k(device float *o) { threadgroup float t[N >= 2 ? N : 2] = {0}, u[4]; u[0] = 1; t[0] = u[0]; o[0] = t[0]; }
+template [[host_name("k3")]] kernel void k<3>(device float *o);

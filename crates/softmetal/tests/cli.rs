@@ -226,3 +226,37 @@ fn walk(dir: &Path) -> Vec<String> {
         })
         .collect()
 }
+
+/// A cache that cannot be written, or no home to keep one in, makes things slower and nothing worse.
+#[test]
+fn no_cache_folder_is_no_failure() {
+    let f = Folder::new("no-cache");
+    let command = |args: &[&str]| {
+        let mut c = Command::new(env!("CARGO_BIN_EXE_softmetal"));
+        c.args(args).env_remove("HOME").env_remove("XDG_CACHE_HOME").env_remove("SOFTMETAL_CACHE");
+        c
+    };
+    let file = f.path("k.metal");
+    let temp = f.path("temp");
+    std::fs::create_dir_all(&temp).unwrap();
+    let homeless = command(&["check", &file]).env("TMPDIR", &temp).output().unwrap();
+    assert!(homeless.status.success(), "{}", String::from_utf8_lossy(&homeless.stderr));
+    // Nothing stays behind under a name that somebody else could have made first.
+    assert!(!Path::new(&temp).join("softmetal").exists());
+    let unwritable = command(&["check", &file]).env("SOFTMETAL_CACHE", "/proc/softmetal").output().unwrap();
+    assert!(unwritable.status.success(), "{}", String::from_utf8_lossy(&unwritable.stderr));
+}
+
+/// `softmetal list FILE | head -1`
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_ends_it_quietly() {
+    let f = Folder::new("pipe");
+    let many: String =
+        (0..4000).map(|i| format!("kernel void k{i}(device float *o) {{ o[0] = {i}; }}\n")).collect();
+    std::fs::write(f.0.join("many.metal"), many).unwrap();
+    let line = format!("{} list {} | head -1", env!("CARGO_BIN_EXE_softmetal"), f.path("many.metal"));
+    let out = Command::new("sh").args(["-c", &line]).output().unwrap();
+    assert_eq!(stdout(&out).lines().count(), 1);
+    assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
+}

@@ -70,9 +70,8 @@ fn judge(device: &Device, p: &Probe) -> Option<String> {
 
 #[test]
 fn every_rule_refuses_its_probes_and_accepts_their_twins() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
     let mut list = Vec::new();
-    for file in std::fs::read_dir(folder).expect("the folder of rules") {
+    for file in std::fs::read_dir(rules()).expect("the folder of rules") {
         list.extend(probes(&std::fs::read_to_string(file.expect("a file").path()).expect("text")));
     }
     assert!(list.len() > 150, "{} probes", list.len());
@@ -90,4 +89,62 @@ fn every_rule_refuses_its_probes_and_accepts_their_twins() {
     });
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{} of {}:\n\n{}", wrong.len(), list.len(), wrong.join("\n\n"));
+}
+
+/// The page of rules, made from the same files.
+fn page() -> String {
+    let mut out = String::from(
+        "# What Apple's Metal compiler refuses\n\nSoftMetal refuses it too, at the line. This page is made from `crates/softmetal/rules`, where each rule has programs that break \
+         it, in several spellings, and twins that keep it; `WOOTZ_BLESS=1 cargo test -p softmetal --test rules` writes it anew.\n",
+    );
+    for file in ["signatures", "spaces", "language", "library"] {
+        let text = std::fs::read_to_string(rules().join(format!("{file}.metal"))).expect("a file of rules");
+        let (mut shown, mut showing) = (0, false);
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("//# ") {
+                close(&mut out, &mut showing);
+                let title = shown == 0;
+                out.push_str(&if title { format!("\n## {rest}\n\n") } else { format!("{rest}\n") });
+                shown = 1;
+            } else if let Some(rest) = line.strip_prefix("//- ") {
+                close(&mut out, &mut showing);
+                let kind = if rest.starts_with("bad") { "refused" } else { "accepted" };
+                // The first of each kind.
+                let bit = if kind == "refused" { 2 } else { 4 };
+                showing = shown & bit == 0;
+                shown |= bit;
+                if showing {
+                    out.push_str(&format!("\n{}:\n```cpp\n", kind));
+                }
+            } else if showing && !line.is_empty() {
+                out.push_str(&format!("{}\n", line.trim_end_matches(" // <-")));
+            } else if line.is_empty() {
+                close(&mut out, &mut showing);
+                shown = 0;
+            }
+        }
+        close(&mut out, &mut showing);
+    }
+    out
+}
+
+fn close(out: &mut String, showing: &mut bool) {
+    if std::mem::take(showing) {
+        out.push_str("```\n");
+    }
+}
+
+fn rules() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")
+}
+
+#[test]
+fn the_page_of_rules_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/softmetal-rules.md");
+    let text = page();
+    if std::env::var_os("WOOTZ_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("the folder is there");
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(kept == text, "docs/softmetal-rules.md is not what the rules say; WOOTZ_BLESS=1 writes it anew");
 }

@@ -5,7 +5,9 @@ use crate::source::edit::Edits;
 use crate::source::items::{Item, ItemKind};
 use crate::source::lexer::{Lexed, TokenKind};
 use crate::source::params::{Space, space_of, split_commas};
-use crate::source::rewrite::{bfloat_digits, declared_name, group_declarations, is_plain_float, plain};
+use crate::source::rewrite::{
+    bfloat_digits, declared_name, group_declarations, initialiser, is_plain_float, plain,
+};
 use crate::source::unit::Unit;
 use rustc_hash::FxHashSet;
 
@@ -109,7 +111,7 @@ impl Rewriter<'_> {
             let (mut members, mut names) = (String::new(), String::new());
             for (k, &(a, b)) in parts.iter().enumerate() {
                 let base = if k == 0 { String::new() } else { plain(self.lx, from, base_end) };
-                let end = (a..b).find(|&k| self.lx.is(k, "=")).unwrap_or(b);
+                let end = initialiser(self.lx, a, b);
                 let declarator = plain(self.lx, a, end).replace("const ", "").replace("volatile ", "");
                 let name = declared_name(self.lx, a, b);
                 members.push_str(&format!("{base} {}; ", renamed_words(&declarator)));

@@ -167,7 +167,7 @@ impl Rewriter<'_> {
     }
 
     fn storage(&self, from: usize, to: usize) -> String {
-        let end = (from..to).find(|&k| self.lx.is(k, "=")).unwrap_or(to);
+        let end = initialiser(self.lx, from, to);
         self.plain(from, end).replace("const ", "").replace("volatile ", "")
     }
 
@@ -326,6 +326,19 @@ pub fn group_declarations(lx: &Lexed, function: &Item) -> Vec<(usize, usize)> {
         }
     }
     out
+}
+
+/// The `=` of a declarator, outside all brackets, or its end.
+pub fn initialiser(lx: &Lexed, from: usize, to: usize) -> usize {
+    let mut k = from;
+    while k < to && !lx.is(k, "=") {
+        k = match lx.str(k) {
+            "[" | "(" | "{" | "[[" => lx.matching(k) + 1,
+            "<" => lx.skip_angles(k),
+            _ => k + 1,
+        };
+    }
+    k.min(to)
 }
 
 /// The name in a declarator: the last identifier before `[` or the end.
