@@ -14,6 +14,14 @@ pub struct Function<'f> {
     pub result: Option<&'f str>,
 }
 
+/// Values to store side by side.
+pub enum QuadValues {
+    /// One expression for each.
+    Each([String; 4]),
+    /// One expression of `k`, which runs over all four.
+    Loop(String),
+}
+
 /// A shading language, and the numbers that code in it is told at run time.
 ///
 /// Expressions are text. Buffers are known by their position among those opened; positions in them count elements.
@@ -59,10 +67,12 @@ pub trait Language {
     fn has_quads(dtype: DType) -> bool;
     /// The statement that reads four neighbours from a position on, under a name.
     fn load_quad(name: &str, buffer: usize, dtype: DType, position: &str) -> String;
-    /// One of them, widened.
-    fn of_quad(name: &str, dtype: DType, index: usize) -> String;
+    /// One of them, widened: `index` is a number, or a variable where the language [loops](Language::LOOPS).
+    fn of_quad(name: &str, dtype: DType, index: &str) -> String;
+    /// Whether values of a quad are best written as a loop over `k`.
+    const LOOPS: bool;
     /// The statement that stores four neighbours from a position on.
-    fn store_quad(buffer: usize, dtype: DType, position: &str, values: &[String; 4]) -> String;
+    fn store_quad(buffer: usize, dtype: DType, position: &str, values: &QuadValues) -> String;
 
     /// Scalar parameter `slot` of the launch.
     fn param(slot: usize, t: ScalarType) -> String;

@@ -19,6 +19,6 @@ mod quads;
 pub use bindings::{Access, Bound, Opened};
 pub use cache::Cache;
 pub use code::{Code, Space};
-pub use language::{Function, Language};
+pub use language::{Function, Language, QuadValues};
 pub use program::{Buffers, Launches, Placed, Program, refuse_f64};
 pub use quads::{in_quads, quads_of_layout};

@@ -5,12 +5,15 @@
 
 use crate::bindings::Access;
 use crate::code::Code;
-use crate::language::{Function, Language};
+use crate::language::{Function, Language, QuadValues};
 use std::fmt::Write;
 use wootz_ir::{Layout, ScalarType, Shape};
 use wootz_plan::{Fused, Load, Source, Step, Store};
 
 const PARTS: [&str; 4] = ["x", "y", "z", "w"];
+
+/// The points of a quad, and the variable that runs over them.
+const POINTS: [&str; 5] = ["0", "1", "2", "3", "k"];
 
 /// How four neighbouring points find their elements of a load.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,9 +39,10 @@ pub fn quads_of_layout(layout: &Layout) -> bool {
 
 fn reach<L: Language>(load: &Load) -> Reach {
     match load.source {
+        Source::Kernel => Reach::Quad,
         Source::Buffer(_) if L::has_quads(load.dtype) && quads_of_layout(&load.layout) => Reach::Quad,
         Source::Buffer(_) if load.layout.strides.last() == Some(&0) => Reach::Same,
-        Source::Buffer(_) | Source::Iota | Source::Kernel => Reach::Each,
+        Source::Buffer(_) | Source::Iota => Reach::Each,
     }
 }
 
@@ -55,7 +59,8 @@ impl<L: Language> Code<'_, L> {
         let four = L::four(t);
         let (lines, values) = if in_rows(&fused.shape) {
             let (lines, mut values) = self.four_points(name, fused, &[]);
-            (lines, values.remove(0))
+            let [each @ .., _] = values.remove(0);
+            (lines, each)
         } else {
             (String::new(), [0, 1, 2, 3].map(|j| L::call(name, &[&format!("i + {j}u")])))
         };
@@ -88,18 +93,20 @@ impl<L: Language> Code<'_, L> {
     fn finish_quads(&mut self) -> String {
         let step = self.step;
         let (mut lines, values) = self.four_points("out", &step.epilogue, &step.stores);
-        for ((n, store), values) in step.stores.iter().enumerate().zip(&values) {
+        let loops = L::LOOPS && step.epilogue.loads.iter().all(|load| reach::<L>(load) != Reach::Each);
+        for ((n, store), [each @ .., of_k]) in step.stores.iter().enumerate().zip(values) {
             let buffer = self.open_buffer(store.buffer, Access::Write);
             self.as_quads(buffer);
             let at = format!("p{}", step.epilogue.loads.len() + n);
-            let _ = writeln!(lines, "    {}", L::store_quad(buffer, store.dtype, &at, values));
+            let values = if loops { QuadValues::Loop(of_k) } else { QuadValues::Each(each) };
+            let _ = writeln!(lines, "    {}", L::store_quad(buffer, store.dtype, &at, &values));
         }
         lines
     }
 
     /// A function of the program alone for each result; the statements that name the positions of loads and stores and read four
-    /// points' loads; and a call for each result and point.
-    fn four_points(&mut self, name: &str, fused: &Fused, stores: &[Store]) -> (String, Vec<[String; 4]>) {
+    /// points' loads; and a call for each result and point, the last for point `k`.
+    fn four_points(&mut self, name: &str, fused: &Fused, stores: &[Store]) -> (String, Vec<[String; 5]>) {
         let space = self.space_of(name, fused, stores);
         let mut lines = space.coordinates;
         for (n, position) in space.positions.iter().enumerate() {
@@ -107,7 +114,7 @@ impl<L: Language> Code<'_, L> {
                 let _ = writeln!(lines, "    {}", L::position(&format!("p{n}"), position));
             }
         }
-        let mut elements: Vec<[String; 4]> = Vec::with_capacity(fused.loads.len());
+        let mut elements: Vec<[String; 5]> = Vec::with_capacity(fused.loads.len());
         let mut parameters = Vec::with_capacity(fused.loads.len());
         for (n, load) in fused.loads.iter().enumerate() {
             parameters.push((format!("l{n}"), L::name(load.dtype.compute())));
@@ -121,7 +128,7 @@ impl<L: Language> Code<'_, L> {
             let body = format!("{program}    return r{};\n", fused.program.results[result]);
             let function = Function { name: &name, parameters: &parameters, result: Some(t) };
             self.text.push_str(&L::function(&function, &body));
-            [0, 1, 2, 3].map(|j| {
+            [0, 1, 2, 3, 4].map(|j| {
                 let arguments: Vec<&str> = elements.iter().map(|four| four[j].as_str()).collect();
                 L::call(&name, &arguments)
             })
@@ -130,23 +137,27 @@ impl<L: Language> Code<'_, L> {
         (lines, calls)
     }
 
-    /// Load `n` at each of four points, as expressions over what is added to `lines`.
-    fn four_elements(&mut self, (n, load): (usize, &Load), step: &str, lines: &mut String) -> [String; 4] {
+    /// Load `n` at each of four points, and at point `k` where they are read together, as expressions over what is added to
+    /// `lines`.
+    fn four_elements(&mut self, (n, load): (usize, &Load), step: &str, lines: &mut String) -> [String; 5] {
         match (reach::<L>(load), load.source) {
-            (_, Source::Kernel) => PARTS.map(|part| format!("v.{part}")),
+            (_, Source::Kernel) => POINTS.map(|k| format!("v[{k}]")),
             (Reach::Quad, Source::Buffer(id)) => {
                 let buffer = self.open_buffer(id, Access::Read);
                 self.as_quads(buffer);
                 let name = format!("w{n}");
                 let _ = writeln!(lines, "    {}", L::load_quad(&name, buffer, load.dtype, &format!("p{n}")));
-                [0, 1, 2, 3].map(|j| L::of_quad(&name, load.dtype, j))
+                POINTS.map(|k| L::of_quad(&name, load.dtype, k))
             }
             (Reach::Same, _) => {
                 let value = self.element(load, &format!("p{n}"));
                 let _ = writeln!(lines, "    {}", L::value(&format!("w{n}"), load.dtype.compute(), &value));
-                [(); 4].map(|()| format!("w{n}"))
+                POINTS.map(|_| format!("w{n}"))
             }
-            (Reach::Quad | Reach::Each, _) => [0, 1, 2, 3].map(|j| {
+            (Reach::Quad | Reach::Each, _) => [0, 1, 2, 3, 4].map(|j| {
+                if j == 4 {
+                    return String::new();
+                }
                 let position = L::position(&format!("p{n}_{j}"), &format!("p{n} + {j}u * {step}"));
                 let value = self.element(load, &format!("p{n}_{j}"));
                 let value = L::value(&format!("w{n}_{j}"), load.dtype.compute(), &value);

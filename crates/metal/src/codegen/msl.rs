@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use std::fmt::Write;
-use wootz_gpu::{Function, Language};
+use wootz_gpu::{Function, Language, QuadValues};
 use wootz_ir::scalar::{BinaryFn, UnaryFn};
 use wootz_ir::{DType, Number, ScalarType};
 
@@ -277,15 +277,27 @@ impl Language for Msl {
         format!("const {four} {name} = *(device const {four}*)(env.b{buffer} + {position});")
     }
 
-    fn of_quad(name: &str, dtype: DType, index: usize) -> String {
+    fn of_quad(name: &str, dtype: DType, index: &str) -> String {
         format!("widen(Four<{}>::at({name}, {index}))", storage(dtype))
     }
 
-    fn store_quad(buffer: usize, dtype: DType, position: &str, values: &[String; 4]) -> String {
+    // With indices that are known a compiler takes vectors apart, and accesses them in pieces.
+    const LOOPS: bool = true;
+
+    fn store_quad(buffer: usize, dtype: DType, position: &str, values: &QuadValues) -> String {
         let (name, four) = (storage(dtype), format!("s{buffer}_{position}"));
         let mut text = format!("Four<{name}>::Type {four};");
-        for (j, value) in values.iter().enumerate() {
-            let _ = write!(text, "\n    Four<{name}>::put({four}, {j}, narrow<{name}>({value}));");
+        let put = |k: &str, value: &str| format!("Four<{name}>::put({four}, {k}, narrow<{name}>({value}));");
+        match values {
+            QuadValues::Each(values) => {
+                for (value, k) in values.iter().zip(["0", "1", "2", "3"]) {
+                    let _ = write!(text, "\n    {}", put(k, value));
+                }
+            }
+            QuadValues::Loop(value) => {
+                let put = put("k", value);
+                let _ = write!(text, "\n    for (uint k = 0; k < 4; ++k) {{\n        {put}\n    }}");
+            }
         }
         let _ = write!(text, "\n    *(device Four<{name}>::Type*)(env.b{buffer} + {position}) = {four};");
         text

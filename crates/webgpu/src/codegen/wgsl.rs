@@ -4,7 +4,7 @@
 //! Buffer `k` is accessed by functions: `gK(i)` gets word `i`, `sK(i, v)` sets it, `mK(i, keep, bits)` replaces part of it, and
 //! `qK`, `tK` get and set a quad of words.
 
-use wootz_gpu::{Function, Language};
+use wootz_gpu::{Function, Language, QuadValues};
 use wootz_ir::scalar::{BinaryFn, UnaryFn};
 use wootz_ir::{DType, Number, ScalarType};
 
@@ -332,11 +332,14 @@ impl Language for Wgsl {
         format!("let {name} = bitcast<{}>(q{k}({position} >> 2u));", Wgsl::four(dtype.compute()))
     }
 
-    fn of_quad(name: &str, _: DType, index: usize) -> String {
-        format!("{name}.{}", ["x", "y", "z", "w"][index])
+    fn of_quad(name: &str, _: DType, index: &str) -> String {
+        format!("{name}[{index}]")
     }
 
-    fn store_quad(k: usize, _: DType, position: &str, values: &[String; 4]) -> String {
+    const LOOPS: bool = false;
+
+    fn store_quad(k: usize, _: DType, position: &str, values: &QuadValues) -> String {
+        let QuadValues::Each(values) = values else { unreachable!("this language asks for no loops") };
         let words = values.each_ref().map(|value| format!("bitcast<u32>({value})")).join(", ");
         format!("t{k}({position} >> 2u, vec4<u32>({words}));")
     }
