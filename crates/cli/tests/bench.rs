@@ -39,7 +39,7 @@ fn results_go_to_json_page_and_picture() {
     assert!(run.cases.iter().all(|c| c.best("cpu").is_some_and(|s| s > 0.0)), "{run:?}");
     // burn-wgpu is asked only beside a GPU of ours.
     assert_eq!(run.skipped.len(), 5, "every peer of a CPU is absent, and said to be: {:?}", run.skipped);
-    assert!(told(&output).contains("numpy: not installed; bench/peers/setup numpy"), "{}", told(&output));
+    assert!(told(&output).contains("numpy: not installed; run bench/peers/setup numpy"), "{}", told(&output));
     assert!(std::fs::read_to_string(&html).unwrap().contains("ten ops on 16, compiled"));
     assert!(std::fs::read_to_string(&svg).unwrap().starts_with("<svg"));
 
@@ -68,8 +68,8 @@ fn what_is_wrong_is_said_before_the_run() {
         (vec!["--compare", &old], "has schema 1, and this version of wootz reads schema 2"),
         (vec!["--compare", &absent("old.json")], "old.json"),
         (vec!["--counters", &old], "an array of counted kernels was expected"),
-        (vec!["--filter", "no such case"], "no case matches \"no such case\"; there are: "),
-        (vec!["--peers", "abacus"], "no peer is known as \"abacus\"; known are numpy"),
+        (vec!["--filter", "no such case"], "no case matches \"no such case\"; available: "),
+        (vec!["--peers", "abacus"], "unknown peer \"abacus\"; known peers: numpy"),
         (vec!["--device", "abacus"], "abacus"),
         (vec!["--seconds", "1e9"], "from 0 to 3600"),
         (vec!["--peer", &absent("peer")], "peer peer: "),

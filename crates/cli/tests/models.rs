@@ -78,9 +78,10 @@ fn output_that_nobody_reads_or_that_cannot_be_written_ends_the_command_without_a
             command.args(arguments).stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped());
             command.spawn().expect("it starts")
         };
-        let mut closed = command(Stdio::piped());
-        drop(closed.stdout.take());
-        let closed = closed.wait_with_output().expect("it ends");
+        // The reader is gone before the command starts, so that nothing can be written in between.
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let closed = command(writer.into()).wait_with_output().expect("it ends");
         let message = String::from_utf8_lossy(&closed.stderr);
         assert_eq!((closed.status.code(), message.as_ref()), (Some(141), ""), "{arguments:?}");
         let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { continue };
