@@ -71,7 +71,7 @@ fn what_is_wrong_is_said_before_the_run() {
         (vec!["--filter", "no such case"], "no case matches \"no such case\"; available: "),
         (vec!["--peers", "abacus"], "unknown peer \"abacus\"; known peers: numpy"),
         (vec!["--device", "abacus"], "abacus"),
-        (vec!["--seconds", "1e9"], "from 0 to 3600"),
+        (vec!["--seconds", "1e9"], "out of range (0 to 3600)"),
         (vec!["--peer", &absent("peer")], "peer peer: "),
     ] {
         let output =
