@@ -18,7 +18,7 @@ pub const CHUNK: usize = 128;
 pub struct Passes {
     network: Arc<dyn Network>,
     device: Device,
-    compiled: Vec<((Want, CacheFormat), Compiled)>,
+    compiled: Vec<(Kind, Compiled)>,
 }
 
 /// What one pass computes.
@@ -35,6 +35,23 @@ pub struct Pass<'a> {
     pub sequences: &'a [Argument<'a>],
 }
 
+impl Pass<'_> {
+    /// Whether some rows are picked out for logits; where each sequence has one token, all rows are wanted.
+    fn picks(&self) -> bool {
+        let last = matches!(self.want, Want::Best | Want::Top | Want::Last);
+        last && self.tokens.count() > self.sequences.len()
+    }
+}
+
+/// What a compiled function of a network depends on, beside shapes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Kind {
+    want: Want,
+    format: CacheFormat,
+    /// Whether the last argument lists the rows to compute logits of.
+    picks: bool,
+}
+
 /// One sequence's arguments.
 pub struct Argument<'a> {
     /// Position of its first token, `[1]`.
@@ -47,11 +64,15 @@ pub struct Argument<'a> {
 
 impl Passes {
     pub fn new(network: &Arc<dyn Network>, device: &Device) -> Passes {
-        let kinds = Want::ALL.into_iter().flat_map(|w| CacheFormat::ALL.map(|(_, format)| (w, format)));
-        let compiled = kinds.map(|(want, format)| {
+        let kinds = Want::ALL.into_iter().flat_map(|want| {
+            CacheFormat::ALL
+                .into_iter()
+                .flat_map(move |(_, format)| [false, true].map(|picks| Kind { want, format, picks }))
+        });
+        let compiled = kinds.map(|kind| {
             let network = network.clone();
-            let pass = move |arguments: &[Tensor]| forward(&*network, want, format, arguments);
-            ((want, format), compile(device, pass))
+            let pass = move |arguments: &[Tensor]| forward(&*network, kind, arguments);
+            (kind, compile(device, pass))
         });
         Passes { network: network.clone(), device: device.clone(), compiled: compiled.collect() }
     }
@@ -81,8 +102,8 @@ impl Passes {
     }
 
     fn compiled(&self, pass: &Pass<'_>) -> &Compiled {
-        let mut kinds = self.compiled.iter();
-        let found = kinds.find(|(kind, _)| *kind == (pass.want, pass.format));
+        let wanted = Kind { want: pass.want, format: pass.format, picks: pass.picks() };
+        let found = self.compiled.iter().find(|(kind, _)| *kind == wanted);
         &found.expect("every kind of pass is compiled").1
     }
 
@@ -97,7 +118,7 @@ impl Passes {
             arguments.extend(sequence.window_position.clone());
             arguments.extend(sequence.state.iter().cloned());
         }
-        if matches!(pass.want, Want::Best | Want::Top | Want::Last) && each > 1 {
+        if pass.picks() {
             let rows: Vec<i32> = (0..count).map(|i| (i * each + pass.real - 1) as i32).collect();
             arguments.push(Tensor::from_slice_on(&rows, &self.device)?);
         }
@@ -131,14 +152,14 @@ fn cut(count: usize, room: usize, can_pad: bool) -> Vec<(usize, usize)> {
 }
 
 /// The graph of a pass over `[tokens, (position, state…) of each sequence, rows to keep]`.
-fn forward(
-    network: &dyn Network,
-    want: Want,
-    format: CacheFormat,
-    arguments: &[Tensor],
-) -> wootz::Result<Vec<Tensor>> {
+fn forward(network: &dyn Network, kind: Kind, arguments: &[Tensor]) -> wootz::Result<Vec<Tensor>> {
+    let Kind { want, format, picks } = kind;
     let positions = if network.window().is_some() { 2 } else { 1 };
     let own = positions + network.pieces(format);
+    let (rows, arguments) = match arguments.split_last() {
+        Some((rows, others)) if picks => (Some(rows), others),
+        _ => (None, arguments),
+    };
     let count = (arguments.len() - 1) / own;
     let each = arguments[0].shape()[0] / count;
     let sequences: Vec<Sequence<'_>> = arguments[1..]
@@ -156,7 +177,7 @@ fn forward(
     if want == Want::Nothing {
         return Ok(state);
     }
-    let logits = match arguments.get(1 + count * own) {
+    let logits = match rows {
         Some(rows) => network.logits(&hidden.take(rows, 0)?)?,
         None => network.logits(&hidden)?,
     };

@@ -91,11 +91,11 @@ impl<T: Real> Gemm<T> {
             return;
         }
         assert!(c.holds(m, n), "the result has no room for {m}×{n} elements");
-        assert!(a.holds(m, k), "the left operand has fewer than {m}×{k} elements");
-        assert!(b.holds(n, k), "the right operand has fewer than {k}×{n} elements");
         if k == 0 {
             return store_zeros(worker, m, n, c);
         }
+        assert!(a.holds(m, k), "the left operand has fewer than {m}×{k} elements");
+        assert!(b.holds(n, k), "the right operand has fewer than {k}×{n} elements");
         if let (Some(a), Some(b), true) = (a.strided(), b.strided(), m == 1 || n == 1) {
             // SAFETY: the same promises.
             return unsafe { vector::gemv(self, worker, a, b, c, memory) };
