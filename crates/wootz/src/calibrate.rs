@@ -125,9 +125,10 @@ impl CostModel {
         CostModel::measure_by(device, &wall())
     }
 
-    /// Measures by any clock, in seconds: tests bring devices whose time is made up.
+    /// Measures by any clock, in seconds: tests bring devices whose time is made up. Everything is made on the device itself: the
+    /// current device may be the automatic one, which would ask for the costs that are being measured.
     pub fn measure_by(device: &Device, clock: &Clock<'_>) -> Result<CostModel> {
-        let tiny = Tensor::zeros([16], DType::F32)?.copied()?.to_device(device)?;
+        let tiny = Tensor::zeros_on([16], DType::F32, device)?.copied()?;
         let submit = best_of(20, clock, || tiny.add(1.0)?.eval().map(|_| ()))?;
         // A step costs what two steps cost more than one.
         let small = tiny.reshape([4, 4])?;
@@ -135,7 +136,7 @@ impl CostModel {
         let two = best_of(20, clock, || small.matmul(&small)?.matmul(&small)?.eval().map(|_| ()))?;
         let step = (two - one).max(submit * 0.01);
         let count = 1 << 20;
-        let long = Tensor::zeros([count], DType::F32)?.copied()?.to_device(device)?;
+        let long = Tensor::zeros_on([count], DType::F32, device)?.copied()?;
         let map = best_of(5, clock, || long.add(1.0)?.eval().map(|_| ()))?;
         let n = 256;
         let square = long.narrow(0, 0, n * n)?.reshape([n, n])?;
@@ -170,7 +171,7 @@ impl Limits {
         let software = info.kind == DeviceKind::Software;
         let (count, n) = if software { (1 << 18, 128) } else { (COPY_BYTES / 4, 1024) };
         let clock = wall();
-        let long = Tensor::zeros([count], DType::F32)?.copied()?.to_device(device)?;
+        let long = Tensor::zeros_on([count], DType::F32, device)?.copied()?;
         let copy = best_of(4, &clock, || long.add(1.0)?.eval().map(|_| ()))?;
         let square = long.narrow(0, 0, n * n)?.reshape([n, n])?;
         let product = best_of(4, &clock, || square.matmul(&square)?.eval().map(|_| ()))?;
