@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Outcome {
     };
     let stop = chat.stop.clone();
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
-    anstream::println!(
+    crate::output::outln!(
         "{} on {}. {}\n",
         paint(HEAD, &args.choice.model),
         models::device_line(&model),
@@ -61,13 +61,13 @@ pub fn run(args: &Args) -> Outcome {
         match text.trim() {
             "" => {}
             "/quit" | "/exit" => break,
-            "/help" => anstream::println!("{}\n", paint(DIM, HELP)),
+            "/help" => crate::output::outln!("{}\n", paint(DIM, HELP)),
             "/clear" => {
                 chat.clear()?;
-                anstream::println!("{}\n", paint(DIM, "(new conversation)"));
+                crate::output::outln!("{}\n", paint(DIM, "(new conversation)"));
             }
             text if is_command(text) => {
-                anstream::println!(
+                crate::output::outln!(
                     "{}\n",
                     paint(DIM, format!("unknown command {text}; type /help for a list"))
                 );
@@ -154,7 +154,7 @@ impl Chat<'_> {
         let (prompt, dropped) = self.prompt()?;
         if dropped > 0 {
             let what = if dropped == 1 { "message" } else { "messages" };
-            anstream::println!(
+            crate::output::outln!(
                 "{}",
                 paint(DIM, format!("(the context is full: dropped {dropped} old {what})"))
             );
@@ -192,7 +192,7 @@ impl Chat<'_> {
             Finish::Context => " (the context is full; /clear starts a new conversation)".into(),
         };
         let note = if note.is_empty() { note } else { paint(DIM, note) };
-        anstream::println!("{note}\n");
+        crate::output::outln!("{note}\n");
         self.messages.push(Message::new("assistant", generated.text));
         Ok(())
     }

@@ -130,7 +130,7 @@ fn to_json(reports: &[CheckReport]) -> serde_json::Value {
 
 /// Families down, dtypes across; a cell says how many cases passed, or how many did not.
 fn print(report: &CheckReport) {
-    anstream::println!("{}", paint(HEAD, &report.device));
+    crate::output::outln!("{}", paint(HEAD, &report.device));
     let families: BTreeSet<&String> = report.rows.keys().map(|(f, _)| f).collect();
     let dtypes: Vec<DType> =
         DType::ALL.into_iter().filter(|d| report.rows.keys().any(|(_, dtype)| dtype == d)).collect();
@@ -152,20 +152,20 @@ fn print(report: &CheckReport) {
     }
     table.print();
     for row in report.rows.values() {
-        row.failures.iter().for_each(|f| anstream::println!("{} {f}", paint(BAD, "failed")));
+        row.failures.iter().for_each(|f| crate::output::outln!("{} {f}", paint(BAD, "failed")));
     }
     let mut reasons: BTreeSet<&str> = BTreeSet::new();
     for row in report.rows.values() {
         reasons.extend(row.exceptions.iter().filter_map(|e| e.split_once(": ").map(|(_, reason)| reason)));
     }
-    reasons.iter().for_each(|r| anstream::println!("{} {r}", paint(KNOWN, "known")));
+    reasons.iter().for_each(|r| crate::output::outln!("{} {r}", paint(KNOWN, "known")));
     report
         .stale
         .iter()
-        .for_each(|s| anstream::println!("{} no case needs it any more: {s}", paint(BAD, "stale")));
+        .for_each(|s| crate::output::outln!("{} no case needs it any more: {s}", paint(BAD, "stale")));
     let (cases, passed, failed, exceptions) = report.totals();
     let verdict = if failed == 0 { paint(GOOD, "ok") } else { paint(BAD, "failed") };
-    anstream::println!(
+    crate::output::outln!(
         "{verdict}: {cases} cases, {passed} passed, {failed} failed, {exceptions} known exceptions"
     );
 }

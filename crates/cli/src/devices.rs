@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Outcome {
         table.row(output::DIM, cells);
     }
     table.print();
-    anstream::println!(
+    crate::output::outln!(
         "\n{}",
         output::paint(output::DIM, "* default; choose another with --device or WOOTZ_DEVICE")
     );
@@ -109,7 +109,7 @@ fn to_json(calibration: &Calibration) -> serde_json::Value {
 
 /// The cost model: what `auto` adds up for a plan.
 fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) {
-    anstream::println!("\n{}", output::paint(HEAD, "cost model"));
+    crate::output::outln!("\n{}", output::paint(HEAD, "cost model"));
     let mut table = Table::default();
     let head =
         ["", "submission", "step", "memory", "products", "transfers", "copy limit", "multiply-add limit"];
@@ -133,12 +133,12 @@ fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) 
     table.print();
     for (device, _) in devices.iter().zip(calibrations).filter(|(_, c)| c.is_none()) {
         let text = format!("{device} is a software device: auto does not use it");
-        anstream::println!("{}", output::paint(output::DIM, text));
+        crate::output::outln!("{}", output::paint(output::DIM, text));
     }
     let kept = devices.iter().zip(calibrations).filter(|(_, c)| c.is_some());
     for (device, _) in kept {
         if let Some(path) = Calibration::path(device) {
-            anstream::println!("{}", output::paint(output::DIM, format!("kept in {}", path.display())));
+            crate::output::outln!("{}", output::paint(output::DIM, format!("kept in {}", path.display())));
         }
     }
 }

@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Outcome {
         let report = json!({ "model": args.model, "context": context, "sequences": args.sequences, "estimates": list });
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
-        anstream::println!("{} with a context of {context} tokens", args.model);
+        crate::output::outln!("{} with a context of {context} tokens", args.model);
         table.print();
     }
     Ok(ExitCode::SUCCESS)

@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let size = bytes(gguf.file_bytes());
-    anstream::println!(
+    crate::output::outln!(
         "{}: GGUF version {}, {size}, {} tensors\n",
         path.display(),
         gguf.version(),

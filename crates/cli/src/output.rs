@@ -33,6 +33,30 @@ pub fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
+/// Prints a line, in colour on a terminal. Where nobody reads it the program ends, as it does after `println!`.
+macro_rules! outln {
+    () => { $crate::output::outln!("") };
+    ($($argument:tt)*) => { $crate::output::write_line(format_args!($($argument)*)) };
+}
+pub(crate) use outln;
+
+/// What `outln!` calls. The macro of the crate that paints would go on after the reader has gone.
+pub fn write_line(text: std::fmt::Arguments<'_>) {
+    use std::io::Write;
+    if let Err(error) = writeln!(anstream::stdout().lock(), "{text}") {
+        end_unwritten(error.kind() == std::io::ErrorKind::BrokenPipe, &error);
+    }
+}
+
+/// Ends the program because standard output cannot be written.
+fn end_unwritten(closed_pipe: bool, problem: &dyn std::fmt::Display) -> ! {
+    if closed_pipe {
+        std::process::exit(CLOSED_PIPE.into());
+    }
+    eprintln!("error: standard output cannot be written: {problem}");
+    std::process::exit(1);
+}
+
 /// Printing panics where standard output cannot be written. A reader that has seen enough (`wootz … | head`) ends the
 /// program without a word, anything else (a full disk) with one line.
 pub fn end_quietly_when_unread() {
@@ -42,11 +66,7 @@ pub fn end_quietly_when_unread() {
             panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
         match problem {
             // The error's number tells a closed pipe in every language of the system.
-            Some(problem) if problem.contains("(os error 32)") => std::process::exit(CLOSED_PIPE.into()),
-            Some(problem) => {
-                eprintln!("error: standard output cannot be written: {problem}");
-                std::process::exit(1);
-            }
+            Some(problem) => end_unwritten(problem.contains("(os error 32)"), &problem),
             None => usual(panic),
         }
     }));
@@ -93,7 +113,7 @@ impl Table {
                     (false, false) => line.push_str(&format!("{cell}{gap}  ")),
                 }
             }
-            anstream::println!("{}", line.trim_end());
+            crate::output::outln!("{}", line.trim_end());
         }
     }
 }

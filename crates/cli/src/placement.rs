@@ -47,7 +47,7 @@ pub fn run(name: &str, as_json: bool) -> Outcome {
         table.row(DIM, [" ", device.name(), "-", "-", "-", SOFTWARE]);
     }
     table.print();
-    anstream::println!(
+    crate::output::outln!(
         "\n{}",
         paint(DIM, "* used by default; figures are estimates from each device's cost model")
     );

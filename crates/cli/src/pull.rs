@@ -6,7 +6,7 @@ use anstyle::Style;
 use std::process::ExitCode;
 use wootz_llm::pull::KNOWN;
 
-/// Fetch a model, or list the known ones
+/// Download a model, or list the known ones
 #[derive(clap::Args)]
 pub struct Args {
     /// Name of a known model, or hf:OWNER/REPO[/FILE] [default: list the known models]

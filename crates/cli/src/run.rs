@@ -134,7 +134,7 @@ fn several(
         return Ok(());
     }
     for (text, answer) in texts.iter().zip(&answers) {
-        anstream::println!("{}\n{}\n", paint(HEAD, text), answer.text.trim());
+        crate::output::outln!("{}\n{}\n", paint(HEAD, text), answer.text.trim());
     }
     let count: usize = answers.iter().map(|a| a.tokens.len()).sum();
     let time = answers.iter().map(|a| a.decode_time).max().unwrap_or_default();

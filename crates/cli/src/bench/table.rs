@@ -6,7 +6,7 @@ use wootz_report::{Case, Comparison, Outcome, Run, Verdict, rate, seconds};
 
 pub fn print(run: &Run) {
     let machine = &run.machine;
-    anstream::println!(
+    crate::output::outln!(
         "{} {} on {}, {} threads",
         paint(HEAD, "wootz"),
         run.version,
@@ -16,7 +16,7 @@ pub fn print(run: &Run) {
     for device in run.devices() {
         if let Some(limits) = device.limits {
             let (copy, flops) = (limits.bytes_per_s / 1e9, limits.flops_per_s / 1e9);
-            anstream::println!(
+            crate::output::outln!(
                 "{}: copy {copy:.1} GB/s, multiply-adds {flops:.0} GFLOP/s measured",
                 device.name
             );
@@ -27,7 +27,7 @@ pub fn print(run: &Run) {
     for case in &run.cases {
         if case.suite != suite {
             table.print();
-            anstream::println!();
+            crate::output::outln!();
             table = heading(run, case);
             suite = &case.suite;
         }
@@ -39,7 +39,7 @@ pub fn print(run: &Run) {
     let failures = run.cases.iter().flat_map(|c| c.results.iter().map(move |r| (c, r)));
     for (case, (who, outcome)) in failures {
         if let Outcome::Failed(reason) = outcome {
-            anstream::println!("{} {} on {who}: {reason}", paint(BAD, "failed"), case.name);
+            crate::output::outln!("{} {} on {who}: {reason}", paint(BAD, "failed"), case.name);
         }
     }
 }
@@ -95,9 +95,9 @@ fn row(table: &mut Table, run: &Run, case: &Case, device: &str) {
 }
 
 pub fn print_comparison(comparison: &Comparison) {
-    anstream::println!("\n{}", paint(HEAD, "compared"));
+    crate::output::outln!("\n{}", paint(HEAD, "compared"));
     for warning in &comparison.warnings {
-        anstream::println!("{} {warning}", paint(KNOWN, "note:"));
+        crate::output::outln!("{} {warning}", paint(KNOWN, "note:"));
     }
     let mut table = Table::default();
     for change in &comparison.changes {
@@ -120,8 +120,8 @@ pub fn print_comparison(comparison: &Comparison) {
     }
     table.print();
     let same = comparison.changes.iter().filter(|c| c.verdict == Verdict::Same).count();
-    anstream::println!("{same} of {} within the noise", comparison.changes.len());
+    crate::output::outln!("{same} of {} within the noise", comparison.changes.len());
     if !comparison.gone.is_empty() {
-        anstream::println!("{} {}", paint(KNOWN, "not measured now:"), comparison.gone.join(", "));
+        crate::output::outln!("{} {}", paint(KNOWN, "not measured now:"), comparison.gone.join(", "));
     }
 }

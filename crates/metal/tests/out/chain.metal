@@ -55,9 +55,8 @@ inline void finish_4(const thread Env& env, index_t i) {
     const Four<half>::Type w0 = *(device const Four<half>::Type*)(env.b0 + p0);
     const Four<half>::Type w1 = *(device const Four<half>::Type*)(env.b1 + p1);
     Four<half>::Type s2_p2;
-    Four<half>::put(s2_p2, 0, narrow<half>(out_of(env, widen(Four<half>::at(w0, 0)), widen(Four<half>::at(w1, 0)))));
-    Four<half>::put(s2_p2, 1, narrow<half>(out_of(env, widen(Four<half>::at(w0, 1)), widen(Four<half>::at(w1, 1)))));
-    Four<half>::put(s2_p2, 2, narrow<half>(out_of(env, widen(Four<half>::at(w0, 2)), widen(Four<half>::at(w1, 2)))));
-    Four<half>::put(s2_p2, 3, narrow<half>(out_of(env, widen(Four<half>::at(w0, 3)), widen(Four<half>::at(w1, 3)))));
+    for (uint k = 0; k < 4; ++k) {
+        Four<half>::put(s2_p2, k, narrow<half>(out_of(env, widen(Four<half>::at(w0, k)), widen(Four<half>::at(w1, k)))));
+    }
     *(device Four<half>::Type*)(env.b2 + p2) = s2_p2;
 }

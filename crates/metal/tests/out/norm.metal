@@ -81,9 +81,8 @@ inline void finish_4(const thread Env& env, index_t i, vec<float, 4> v) {
     const index_t p2 = env.args->out_offsets[2] + i;
     const Four<float>::Type w1 = *(device const Four<float>::Type*)(env.b1 + p1);
     Four<float>::Type s2_p2;
-    Four<float>::put(s2_p2, 0, narrow<float>(out_of(env, v.x, widen(Four<float>::at(w1, 0)))));
-    Four<float>::put(s2_p2, 1, narrow<float>(out_of(env, v.y, widen(Four<float>::at(w1, 1)))));
-    Four<float>::put(s2_p2, 2, narrow<float>(out_of(env, v.z, widen(Four<float>::at(w1, 2)))));
-    Four<float>::put(s2_p2, 3, narrow<float>(out_of(env, v.w, widen(Four<float>::at(w1, 3)))));
+    for (uint k = 0; k < 4; ++k) {
+        Four<float>::put(s2_p2, k, narrow<float>(out_of(env, v[k], widen(Four<float>::at(w1, k)))));
+    }
     *(device Four<float>::Type*)(env.b2 + p2) = s2_p2;
 }

@@ -33,10 +33,9 @@ inline void finish_4(const thread Env& env, index_t i) {
     const index_t p1 = env.args->out_offsets[1] + c0 * env.args->out_strides[1];
     const Four<uchar>::Type w0 = *(device const Four<uchar>::Type*)(env.b0 + p0);
     Four<uchar>::Type s1_p1;
-    Four<uchar>::put(s1_p1, 0, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 0)))));
-    Four<uchar>::put(s1_p1, 1, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 1)))));
-    Four<uchar>::put(s1_p1, 2, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 2)))));
-    Four<uchar>::put(s1_p1, 3, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, 3)))));
+    for (uint k = 0; k < 4; ++k) {
+        Four<uchar>::put(s1_p1, k, narrow<uchar>(out_of(env, widen(Four<uchar>::at(w0, k)))));
+    }
     *(device Four<uchar>::Type*)(env.b1 + p1) = s1_p1;
 }
 

@@ -52,7 +52,7 @@ fn in0_of(l0: f32) -> f32 {
 fn in0_4(i: u32) -> vec4<f32> {
     let p0 = p[3].z + i;
     let w0 = bitcast<vec4<f32>>(q1(p0 >> 2u));
-    return vec4<f32>(in0_of(w0.x), in0_of(w0.y), in0_of(w0.z), in0_of(w0.w));
+    return vec4<f32>(in0_of(w0[0]), in0_of(w0[1]), in0_of(w0[2]), in0_of(w0[3]));
 }
 fn in1_of(l0: f32) -> f32 {
     let r0: f32 = l0;
@@ -62,7 +62,7 @@ fn in1_4(i: u32) -> vec4<f32> {
     let c0 = i;
     let p0 = p[4].z + c0 * p[4].w;
     let w0 = bitcast<vec4<f32>>(q2(p0 >> 2u));
-    return vec4<f32>(in1_of(w0.x), in1_of(w0.y), in1_of(w0.z), in1_of(w0.w));
+    return vec4<f32>(in1_of(w0[0]), in1_of(w0[1]), in1_of(w0[2]), in1_of(w0[3]));
 }
 fn weighted_4(k: u32, x: vec4<f32>) -> vec4<f32> {
     return x * in1_4(k);
@@ -80,7 +80,7 @@ fn finish_4(i: u32, v: vec4<f32>) {
     let p1 = p[5].w + c0 * p[6].w + c1 * p[7].x;
     let p2 = p[6].x + i;
     let w1 = bitcast<vec4<f32>>(q2(p1 >> 2u));
-    t0(p2 >> 2u, vec4<u32>(bitcast<u32>(out_of(v.x, w1.x)), bitcast<u32>(out_of(v.y, w1.y)), bitcast<u32>(out_of(v.z, w1.z)), bitcast<u32>(out_of(v.w, w1.w))));
+    t0(p2 >> 2u, vec4<u32>(bitcast<u32>(out_of(v[0], w1[0])), bitcast<u32>(out_of(v[1], w1[1])), bitcast<u32>(out_of(v[2], w1[2])), bitcast<u32>(out_of(v[3], w1[3]))));
 }
 const WG = 64u;
 const KEEP = 1u;
