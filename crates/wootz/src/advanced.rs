@@ -181,7 +181,7 @@ impl Tensor {
         let mut valid: Option<Tensor> = None;
         for (axis, array) in &arrays {
             let extent = self.shape()[*axis] as i64;
-            let at = array.cast(DType::I64)?.computed_on(self.device())?.broadcast_to(&shape)?;
+            let at = array.as_index()?.computed_on(self.device())?.broadcast_to(&shape)?;
             let at = at.less(0)?.where_(at.add(extent)?, &at)?;
             let inside = at.greater_equal(0)?.logical_and(at.less(extent)?)?;
             positions = positions.mul(extent)?.add(&at)?;

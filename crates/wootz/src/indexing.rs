@@ -160,6 +160,11 @@ impl Tensor {
         self.wrap(build::write_at(&self.node, &rows.node, &start.node, axis))
     }
 
+    /// Integers as indices, which are i64: an unsigned number beyond those is out of range, and not one from the end.
+    pub fn as_index(&self) -> Result<Tensor> {
+        self.wrap(build::indices("index", &self.node))
+    }
+
     /// The coordinates of true or non-zero elements, one row each, in row-major order. Evaluates this tensor, because the
     /// shape of the result depends on its value.
     pub fn nonzero(&self) -> Result<Tensor> {

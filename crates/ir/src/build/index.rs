@@ -10,7 +10,8 @@ use crate::layout::Span;
 use crate::op::{Op, ScatterMode};
 use crate::shape::Shape;
 
-fn indices(op: &'static str, index: &NodeRef) -> Result<NodeRef> {
+/// Integers as indices: i64, of which negative ones count from the end. What is beyond them stays beyond every extent.
+pub fn indices(op: &'static str, index: &NodeRef) -> Result<NodeRef> {
     if !index.dtype().is_integer() {
         return Err(Error::dtype(op, &[index.dtype()], "integer indices"));
     }
