@@ -154,7 +154,7 @@ impl Product<'_> {
         }
     }
 
-    /// Activations of 8 bits or twice 8, integer dot products.
+    /// Activations as codes of 8 or 16 bits, integer dot products.
     fn by_integers(&self, workspace: &Workspace, layout: ActLayout) {
         let (task, Problem { format, rows, columns, width, .. }) = (self.task, self.problem);
         let words = layout.words();

@@ -1,9 +1,9 @@
-//! Activations as 8-bit codes, the other side of every quantised product.
+//! Activations as integer codes, the other side of every quantised product.
 //!
-//! A row of activations is one record, or two if it is to be precise: codes, one scale per 32 values, and the sums that
-//! weights with offsets need. The second record codes what the first one's rounding has left, with scales of its own, and
-//! the product with a row is the sum of both; that is 16 bits by the kernels of 8 bits. Records serve weights of every
-//! format, so a mixed-format model quantises its activations once.
+//! A row of activations becomes one record: 8-bit codes, one scale per 32 values, and the sums that weights with offsets
+//! need. A precise record has a second code per value, for what rounding to the first one left, in steps of 1/256 of it:
+//! `value = scale * (256 * code + fine)`. Kernels for 8 bits then do 16 bits in two passes over the same weights, and scale
+//! the integer sum once. Records serve weights of every format, so a mixed-format model quantises its activations once.
 
 use crate::isa_fn;
 use wootz_ir::op::Activations;
@@ -14,12 +14,15 @@ pub const GROUP: usize = 32;
 /// Rows are padded with zeros to whole chunks of this many values, so that kernels work on whole chunks.
 pub const CHUNK: usize = 256;
 
-/// Sizes of records, which are: codes (`i8`), scales per 32, sums per 32, sums per 16 (all `f32`).
+/// Steps of a fine code in one step of a code.
+const FINE: f32 = 256.0;
+
+/// Sizes of records, which are: codes and, where precise, fine codes (`i8`); scales per 32, sums per 32, sums per 16 (`f32`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActLayout {
     cols: usize,
     padded: usize,
-    records: usize,
+    precise: bool,
 }
 
 impl ActLayout {
@@ -27,11 +30,11 @@ impl ActLayout {
     pub fn new(cols: usize, activations: Activations) -> Option<ActLayout> {
         let padded = cols.checked_next_multiple_of(CHUNK)?;
         padded.checked_mul(2)?;
-        let records = match activations {
-            Activations::Rounded => 1,
-            Activations::Precise => 2,
+        let precise = match activations {
+            Activations::Rounded => false,
+            Activations::Precise => true,
         };
-        (cols.is_multiple_of(GROUP)).then_some(ActLayout { cols, padded, records })
+        (cols.is_multiple_of(GROUP)).then_some(ActLayout { cols, padded, precise })
     }
 
     /// Values per row.
@@ -39,53 +42,56 @@ impl ActLayout {
         self.cols
     }
 
-    /// 4-byte words of one row's records.
-    pub fn words(&self) -> usize {
-        self.records * self.record_words()
+    /// Whether records have fine codes.
+    pub fn precise(&self) -> bool {
+        self.precise
     }
 
-    fn record_words(&self) -> usize {
-        self.padded / 8 * 3
+    /// 4-byte words of one row's record.
+    pub fn words(&self) -> usize {
+        self.padded / 8 * 3 + self.fine_words()
+    }
+
+    fn fine_words(&self) -> usize {
+        if self.precise { self.padded / 4 } else { 0 }
     }
 
     fn split<'a>(&self, record: &'a [u32]) -> Record<'a> {
         let (codes, rest) = record.split_at(self.padded / 4);
+        let (fine, rest) = rest.split_at(self.fine_words());
         let (scales, rest) = rest.split_at(self.padded / GROUP);
         let (sums, halves) = rest.split_at(self.padded / GROUP);
         Record {
             codes: bytemuck::cast_slice(codes),
+            fine: bytemuck::cast_slice(fine),
             scales: bytemuck::cast_slice(scales),
             sums: bytemuck::cast_slice(sums),
             half_sums: bytemuck::cast_slice(halves),
         }
     }
 
-    /// Quantises one row into its records, which must have [`ActLayout::words`] words. `x` is used up.
-    pub fn quantize_row(&self, x: &mut [f32], records: &mut [u32]) {
-        assert_eq!((x.len(), records.len()), (self.cols, self.words()), "row length and size of its records");
-        if self.cols == 0 {
-            return;
-        }
-        for (i, record) in records.chunks_exact_mut(self.record_words()).enumerate() {
-            self.quantize_record(x, record);
-            if i + 1 < self.records {
-                let done = self.split(record);
-                take_away(x, &done.codes[..self.cols], &done.scales[..self.cols / GROUP]);
-            }
-        }
-    }
-
-    fn quantize_record(&self, x: &[f32], record: &mut [u32]) {
+    /// Quantises one row into its record, which must have [`ActLayout::words`] words.
+    pub fn quantize_row(&self, x: &[f32], record: &mut [u32]) {
+        assert_eq!((x.len(), record.len()), (self.cols, self.words()), "row length and size of its record");
         let (codes, rest) = record.split_at_mut(self.padded / 4);
+        let (fine, rest) = rest.split_at_mut(self.fine_words());
         let (scales, rest) = rest.split_at_mut(self.padded / GROUP);
         let (sums, halves) = rest.split_at_mut(self.padded / GROUP);
         let codes: &mut [i8] = bytemuck::cast_slice_mut(codes);
+        let fine: &mut [i8] = bytemuck::cast_slice_mut(fine);
         let scales: &mut [f32] = bytemuck::cast_slice_mut(scales);
         let sums: &mut [f32] = bytemuck::cast_slice_mut(sums);
         let halves: &mut [f32] = bytemuck::cast_slice_mut(halves);
         let groups = self.cols / GROUP;
         quantize_groups(x, &mut codes[..self.cols], &mut scales[..groups], &mut halves[..2 * groups]);
+        if self.precise {
+            let (codes, fine) = (&codes[..self.cols], &mut fine[..self.cols]);
+            refine_groups(x, codes, fine, &mut scales[..groups], &mut halves[..2 * groups]);
+        }
         codes[self.cols..].fill(0);
+        if self.precise {
+            fine[self.cols..].fill(0);
+        }
         scales[groups..].fill(0.0);
         halves[2 * groups..].fill(0.0);
         for (sum, half) in sums.iter_mut().zip(halves.chunks_exact(2)) {
@@ -130,12 +136,27 @@ isa_fn! {
 }
 
 isa_fn! {
-    /// Leaves of `x` what its codes do not say.
-    fn take_away<I>(x: &mut [f32], codes: &[i8], scales: &[f32]) {
-        let groups = x.chunks_exact_mut(GROUP).zip(codes.chunks_exact(GROUP)).zip(scales);
-        for ((x, codes), scale) in groups {
-            for i in 0..GROUP {
-                x[i] = I::mul_add(f32::from(codes[i]), -*scale, x[i]);
+    /// Fine codes of what the codes leave of `x`; scales become those of fine codes, and sums count both.
+    fn refine_groups<I>(x: &[f32], codes: &[i8], fine: &mut [i8], scales: &mut [f32], half_sums: &mut [f32]) {
+        const ROUND: f32 = 12_582_912.0;
+        let groups = x.chunks_exact(GROUP).zip(codes.chunks_exact(GROUP)).zip(fine.chunks_exact_mut(GROUP));
+        let outs = scales.iter_mut().zip(half_sums.chunks_exact_mut(2));
+        for (((x, codes), fine), (scale, half_sums)) in groups.zip(outs) {
+            let inverse = FINE / *scale;
+            // A scale too small to divide by has no finer one.
+            let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+            let coarse = *scale;
+            *scale = coarse / FINE;
+            for h in 0..2 {
+                let mut sum = 0i32;
+                for i in h * 16..h * 16 + 16 {
+                    let rest = I::mul_add(f32::from(codes[i]), -coarse, x[i]);
+                    let q = (I::mul_add(rest, inverse, ROUND) - ROUND) as i32;
+                    let q = q.clamp(-127, 127);
+                    fine[i] = q as i8;
+                    sum += 256 * i32::from(codes[i]) + q;
+                }
+                half_sums[h] = *scale * sum as f32;
             }
         }
     }
@@ -146,11 +167,13 @@ isa_fn! {
 pub struct Record<'a> {
     /// Codes, padded with zeros to whole chunks.
     pub codes: &'a [i8],
-    /// Scale of each 32 codes.
+    /// Fine codes, as many; empty if the record is not precise.
+    pub fine: &'a [i8],
+    /// Scale of each 32 codes, or fine codes where there are any.
     pub scales: &'a [f32],
-    /// `scale * Σ codes` of each 32 codes.
+    /// Sum of each 32 values.
     pub sums: &'a [f32],
-    /// `scale * Σ codes` of each 16 codes.
+    /// Sum of each 16 values.
     pub half_sums: &'a [f32],
 }
 
@@ -182,15 +205,10 @@ impl<'a> Acts<'a> {
         self.records.len().checked_div(self.layout.words()).unwrap_or(0)
     }
 
-    /// How many records a row has, whose products are to be added.
-    pub fn records(&self) -> usize {
-        self.layout.records
-    }
-
-    /// A record of a row.
-    pub fn record(&self, row: usize, record: usize) -> Record<'a> {
-        let words = self.layout.record_words();
-        self.layout.split(&self.records[(row * self.layout.records + record) * words..][..words])
+    /// The record of a row.
+    pub fn record(&self, row: usize) -> Record<'a> {
+        let words = self.layout.words();
+        self.layout.split(&self.records[row * words..][..words])
     }
 }
 
@@ -200,7 +218,7 @@ pub fn quantize_rows(layout: ActLayout, x: &[f32]) -> Vec<u32> {
     let mut records = vec![0; rows * layout.words()];
     if layout.words() > 0 {
         for (x, records) in x.chunks_exact(layout.cols).zip(records.chunks_exact_mut(layout.words())) {
-            layout.quantize_row(&mut x.to_vec(), records);
+            layout.quantize_row(x, records);
         }
     }
     records

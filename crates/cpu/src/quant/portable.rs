@@ -52,8 +52,7 @@ fn run<B: CodedBlock>(
             block.groups(groups);
         }
         for a in 0..acts.rows() {
-            let dots = (0..acts.records()).map(|i| dot(&codes, &groups, B::GROUP, &acts.record(a, i)));
-            store(a, r, dots.sum());
+            store(a, r, dot(&codes, &groups, B::GROUP, &acts.record(a)));
         }
     }
 }
@@ -61,8 +60,13 @@ fn run<B: CodedBlock>(
 fn dot(codes: &[i8], groups: &[Group], len: usize, act: &Record<'_>) -> f32 {
     let mut sum = 0f32;
     for (i, (group, codes)) in groups.iter().zip(codes.chunks_exact(len)).enumerate() {
-        let acts = &act.codes[i * len..][..len];
-        let integer: i32 = codes.iter().zip(acts).map(|(&w, &a)| i32::from(w) * i32::from(a)).sum();
+        let product = |acts: &[i8]| -> i32 {
+            codes.iter().zip(&acts[i * len..][..len]).map(|(&w, &a)| i32::from(w) * i32::from(a)).sum()
+        };
+        let integer = match act.fine {
+            [] => product(act.codes),
+            fine => 256 * product(act.codes) + product(fine),
+        };
         let offset_sum = if len == 16 { act.half_sums[i] } else { act.sums[i] };
         sum += group.scale * act.scales[i * len / 32] * integer as f32 + group.offset * offset_sum;
     }

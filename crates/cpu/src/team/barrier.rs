@@ -1,13 +1,66 @@
-//! The spinning barrier of a region, and the spin-then-yield wait that everything here uses.
+//! How workers wait for each other: the gate that everything here waits at, and the barrier of a region.
 
 use std::hint::spin_loop;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a thread spins before it sleeps: longer than the gap between two regions of a plan or the usual distance between
+/// the workers of a step, and short beside the time slice of a preempted worker.
+const SPIN: Duration = Duration::from_micros(80);
 
 /// Pads to two cache lines, because adjacent-line prefetchers make neighbours share.
 #[repr(align(128))]
 #[derive(Default)]
 pub(super) struct Padded<T>(pub T);
+
+/// Where threads wait for a condition: they spin for a moment, then sleep.
+///
+/// Sleeping matters on a busy machine. A thread that spins, or yields in a loop, keeps a core that the worker it waits for
+/// could run on; once it sleeps, the scheduler moves that worker over.
+#[derive(Default)]
+pub(super) struct Gate {
+    sleepers: AtomicUsize,
+    lock: Mutex<()>,
+    wake: Condvar,
+}
+
+impl Gate {
+    /// Waits until `ready`. Whoever makes it true must do so by a sequentially consistent write, and call
+    /// [`Gate::announce`] afterwards.
+    pub fn wait_until(&self, ready: impl Fn() -> bool) {
+        let start = Instant::now();
+        loop {
+            for _ in 0..64 {
+                if ready() {
+                    return;
+                }
+                spin_loop();
+            }
+            if start.elapsed() > SPIN {
+                break;
+            }
+        }
+        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // Announced before the last look, by a sequentially consistent write: either this thread sees the condition, or
+        // whoever makes it true sees a sleeper.
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while !ready() {
+            guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Wakes the sleepers, so that they look again.
+    pub fn announce(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            // A sleeper between its last look and its sleep holds the lock.
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.wake.notify_all();
+        }
+    }
+}
 
 /// Payload of the unwind that takes the other workers out of a region after a panic.
 pub(super) struct Aborted;
@@ -18,6 +71,7 @@ pub(super) struct Barrier {
     arrived: Padded<AtomicUsize>,
     generation: Padded<AtomicUsize>,
     aborted: AtomicBool,
+    gate: Gate,
 }
 
 impl Barrier {
@@ -29,36 +83,24 @@ impl Barrier {
 
     /// Takes everybody who waits, or will wait, out of the region.
     pub fn abort(&self) {
-        self.aborted.store(true, Ordering::Release);
+        self.aborted.store(true, Ordering::SeqCst);
+        self.gate.announce();
     }
 
     pub fn wait(&self, count: usize) {
         let generation = self.generation.0.load(Ordering::Relaxed);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == count {
             self.arrived.0.store(0, Ordering::Relaxed);
-            self.generation.0.store(generation.wrapping_add(1), Ordering::Release);
+            self.generation.0.store(generation.wrapping_add(1), Ordering::SeqCst);
+            self.gate.announce();
         } else {
-            wait_until(|| {
-                self.generation.0.load(Ordering::Acquire) != generation
-                    || self.aborted.load(Ordering::Acquire)
+            self.gate.wait_until(|| {
+                self.generation.0.load(Ordering::SeqCst) != generation || self.aborted.load(Ordering::SeqCst)
             });
         }
         if self.aborted.load(Ordering::Acquire) {
             // `resume_unwind` does not call the panic hook: one panic, one message.
             resume_unwind(Box::new(Aborted));
         }
-    }
-}
-
-/// Spins, then yields the core between looks: a worker that we wait for may need it.
-pub(super) fn wait_until(ready: impl Fn() -> bool) {
-    for _ in 0..2_000 {
-        if ready() {
-            return;
-        }
-        spin_loop();
-    }
-    while !ready() {
-        std::thread::yield_now();
     }
 }

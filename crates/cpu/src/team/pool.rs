@@ -1,19 +1,14 @@
 //! The threads of a team and the hand-over of regions to them.
 
 use super::Worker;
-use super::barrier::{Aborted, Barrier, Padded, wait_until};
+use super::barrier::{Aborted, Barrier, Gate, Padded};
 use super::split::Claims;
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
-use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
-
-/// How long an idle worker spins before it parks: longer than the gap between two regions of a Plan.
-const SPIN: Duration = Duration::from_micros(80);
 
 type Job = *const (dyn Fn(&Worker) + Sync);
 
@@ -30,9 +25,10 @@ struct Shared {
     job: UnsafeCell<Option<Job>>,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     stop: AtomicBool,
-    sleepers: AtomicUsize,
-    lock: Mutex<()>,
-    wake: Condvar,
+    /// Where workers wait for the next region.
+    start: Gate,
+    /// Where the caller waits for the last worker.
+    finish: Gate,
 }
 
 // SAFETY: `job` is the only part that is not `Sync` by itself; it is written only by the holder of
@@ -126,14 +122,10 @@ impl Team {
         unsafe {
             *shared.job.get() = Some(std::mem::transmute::<*const (dyn Fn(&Worker) + Sync + '_), Job>(job))
         };
-        // SeqCst pairs with the sleeper's announcement: one of the two sees the other.
         shared.region.0.fetch_add(1, Ordering::SeqCst);
-        if shared.sleepers.load(Ordering::SeqCst) > 0 {
-            drop(shared.lock.lock().unwrap_or_else(PoisonError::into_inner));
-            shared.wake.notify_all();
-        }
+        shared.start.announce();
         shared.run_share(job, 0);
-        wait_until(|| shared.done.0.load(Ordering::Acquire) == shared.count - 1);
+        shared.finish.wait_until(|| shared.done.0.load(Ordering::SeqCst) == shared.count - 1);
         let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.busy.store(false, Ordering::Release);
         if let Some(payload) = panic {
@@ -146,8 +138,7 @@ impl Drop for Team {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.shared.region.0.fetch_add(1, Ordering::SeqCst);
-        drop(self.shared.lock.lock().unwrap_or_else(PoisonError::into_inner));
-        self.shared.wake.notify_all();
+        self.shared.start.announce();
         for thread in self.threads.drain(..) {
             // A worker catches every panic of a job, so joining cannot bring one.
             let _ = thread.join();
@@ -166,9 +157,8 @@ impl Shared {
             job: UnsafeCell::new(None),
             panic: Mutex::new(None),
             stop: AtomicBool::new(false),
-            sleepers: AtomicUsize::new(0),
-            lock: Mutex::new(()),
-            wake: Condvar::new(),
+            start: Gate::default(),
+            finish: Gate::default(),
         }
     }
 
@@ -176,7 +166,9 @@ impl Shared {
     fn work(&self, index: usize) {
         let mut seen = 0;
         loop {
-            seen = self.wait_for_region(seen);
+            let current = || self.region.0.load(Ordering::SeqCst);
+            self.start.wait_until(|| current() != seen);
+            seen = current();
             if self.stop.load(Ordering::SeqCst) {
                 return;
             }
@@ -185,7 +177,9 @@ impl Shared {
                 // SAFETY: the caller keeps the closure alive until every worker is done.
                 self.run_share(unsafe { &*job }, index);
             }
-            self.done.0.fetch_add(1, Ordering::Release);
+            if self.done.0.fetch_add(1, Ordering::SeqCst) + 1 == self.count - 1 {
+                self.finish.announce();
+            }
         }
     }
 
@@ -198,32 +192,6 @@ impl Shared {
             }
             self.barrier.abort();
         }
-    }
-
-    /// Spins, then parks, until the region number differs from `seen`; returns the new number.
-    fn wait_for_region(&self, seen: usize) -> usize {
-        let start = Instant::now();
-        loop {
-            for _ in 0..64 {
-                let now = self.region.0.load(Ordering::Acquire);
-                if now != seen {
-                    return now;
-                }
-                spin_loop();
-            }
-            if start.elapsed() > SPIN {
-                break;
-            }
-        }
-        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
-        let mut now = self.region.0.load(Ordering::SeqCst);
-        while now == seen {
-            guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
-            now = self.region.0.load(Ordering::SeqCst);
-        }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
-        now
     }
 }
 

@@ -18,59 +18,57 @@ pub(super) unsafe fn rows<S: Simd, F: Format>(
 ) {
     // SAFETY: the caller's promises.
     unsafe {
-        match acts.records() {
-            1 => rows_of::<S, F, 1>(weights, acts, rows, out),
-            _ => rows_of::<S, F, 2>(weights, acts, rows, out),
+        match acts.layout().precise() {
+            false => rows_of::<S, F, false>(weights, acts, rows, out),
+            true => rows_of::<S, F, true>(weights, acts, rows, out),
         }
     }
 }
 
-/// The same, with activations of `R` records.
+/// The same, with fine codes if `PRECISE`.
 ///
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn rows_of<S: Simd, F: Format, const R: usize>(
+unsafe fn rows_of<S: Simd, F: Format, const PRECISE: bool>(
     weights: &Weights<'_>,
     acts: &Acts<'_>,
     rows: Range<usize>,
     out: Output,
 ) {
     let Some(last) = acts.rows().checked_sub(1) else { return };
-    let records: [[Record<'_>; R]; TILE_FROM - 1] =
-        std::array::from_fn(|a| std::array::from_fn(|i| acts.record(a.min(last), i)));
+    let records: [Record<'_>; TILE_FROM - 1] = std::array::from_fn(|a| acts.record(a.min(last)));
     let row_bytes = weights.row_bytes();
     for r in rows {
         // From the row's start to the end of the matrix: see `dot_row`.
         let row = &weights.bytes[r * row_bytes..];
-        for (a, records) in records.iter().enumerate().take(last + 1) {
+        for (a, record) in records.iter().enumerate().take(last + 1) {
             // SAFETY: the row has `cols / 32` groups, and the activations are padded to whole chunks.
             // The output is the caller's promise.
             unsafe {
-                *out.ptr.add(a * out.stride + r) = dot_row::<S, F, R>(row, weights.cols / 32, records);
+                *out.ptr.add(a * out.stride + r) = dot_row::<S, F, PRECISE>(row, weights.cols / 32, record);
             }
         }
     }
 }
 
-/// Running sums of a row: products in two chains, so that additions overlap, and offsets. A chain has every other group, or
-/// a record of its own.
+/// Running sums of a row: products in two chains, of every other group each, so that additions overlap; and offsets.
 struct Sums<S: Simd> {
     products: [S::Floats; 2],
     offsets: S::Floats,
 }
 
-/// The dot product of a weight row and an activation row of `R` records.
+/// The dot product of a weight row and an activation row.
 ///
 /// # Safety
-/// `row` must hold `groups` groups of the format, and each record as many, padded to whole chunks.
+/// `row` must hold `groups` groups of the format, and the record as many, padded to whole chunks.
 #[inline(always)]
-unsafe fn dot_row<S: Simd, F: Format, const R: usize>(
+unsafe fn dot_row<S: Simd, F: Format, const PRECISE: bool>(
     row: &[u8],
     groups: usize,
-    records: &[Record<'_>; R],
+    act: &Record<'_>,
 ) -> f32 {
-    // SAFETY: `row` holds `groups` groups and perhaps more; records hold at least as many, rounded up to whole chunks.
+    // SAFETY: `row` holds `groups` groups and perhaps more; the record holds at least as many, rounded up to whole chunks.
     unsafe {
         let zero = S::no_floats();
         let mut sums = Sums::<S> { products: [zero; 2], offsets: zero };
@@ -80,7 +78,7 @@ unsafe fn dot_row<S: Simd, F: Format, const R: usize>(
             for line in (0..chunk_bytes::<F>()).step_by(64) {
                 prefetch(at.wrapping_add(AHEAD + line));
             }
-            chunk::<S, F, R>(at, records, c, 8, &mut sums);
+            chunk::<S, F, PRECISE>(at, act, c, 8, &mut sums);
         }
         let rest = groups % 8;
         if rest > 0 {
@@ -93,7 +91,7 @@ unsafe fn dot_row<S: Simd, F: Format, const R: usize>(
                 copy = padded_tail::<F>(tail.as_ptr(), rest);
                 copy.as_ptr()
             };
-            chunk::<S, F, R>(at, records, chunks, rest, &mut sums);
+            chunk::<S, F, PRECISE>(at, act, chunks, rest, &mut sums);
         }
         let mut all = S::add(sums.products[0], sums.products[1]);
         if F::OFFSET {
@@ -110,11 +108,11 @@ struct Stored([f32; 16]);
 /// Adds the first `groups` groups of chunk `c`.
 ///
 /// # Safety
-/// 8 groups must be readable at `w`, and the records must have chunk `c`.
+/// 8 groups must be readable at `w`, and the record must have chunk `c`.
 #[inline(always)]
-unsafe fn chunk<S: Simd, F: Format, const R: usize>(
+unsafe fn chunk<S: Simd, F: Format, const PRECISE: bool>(
     w: *const u8,
-    records: &[Record<'_>; R],
+    act: &Record<'_>,
     c: usize,
     groups: usize,
     sums: &mut Sums<S>,
@@ -126,42 +124,42 @@ unsafe fn chunk<S: Simd, F: Format, const R: usize>(
             // Offsets of other rows, which the activations' zeros would not cancel if they are not finite.
             s.offset[0] = S::first(s.offset[0], groups);
         }
-        let mut stored = [const { Stored([0f32; 16]) }; R];
-        for r in 0..R {
-            let (act, scales) = (&records[r], stored[r].0.as_mut_ptr());
-            let act_scale = S::load(act.scales.as_ptr().add(c * 8));
+        let mut stored = Stored([0f32; 16]);
+        let scales = stored.0.as_mut_ptr();
+        let act_scale = S::load(act.scales.as_ptr().add(c * 8));
+        if F::SPLIT {
+            let [low, high] = S::twice(act_scale);
+            S::store(S::mul(s.scale[0], low), scales);
+            S::store(S::mul(s.scale[1], high), scales.add(8));
+        } else {
+            S::store(S::mul(s.scale[0], act_scale), scales);
+        }
+        if F::OFFSET {
             if F::SPLIT {
-                let [low, high] = S::twice(act_scale);
-                S::store(S::mul(s.scale[0], low), scales);
-                S::store(S::mul(s.scale[1], high), scales.add(8));
+                let half_sums = act.half_sums.as_ptr().add(c * 16);
+                sums.offsets = S::mul_add(s.offset[0], S::load(half_sums), sums.offsets);
+                sums.offsets = S::mul_add(s.offset[1], S::load(half_sums.add(8)), sums.offsets);
             } else {
-                S::store(S::mul(s.scale[0], act_scale), scales);
-            }
-            if F::OFFSET {
-                if F::SPLIT {
-                    let half_sums = act.half_sums.as_ptr().add(c * 16);
-                    sums.offsets = S::mul_add(s.offset[0], S::load(half_sums), sums.offsets);
-                    sums.offsets = S::mul_add(s.offset[1], S::load(half_sums.add(8)), sums.offsets);
-                } else {
-                    let act_sums = S::load(act.sums.as_ptr().add(c * 8));
-                    sums.offsets = S::mul_add(s.offset[0], act_sums, sums.offsets);
-                }
+                let act_sums = S::load(act.sums.as_ptr().add(c * 8));
+                sums.offsets = S::mul_add(s.offset[0], act_sums, sums.offsets);
             }
         }
         macro_rules! group {
             ($($g:literal)*) => {$(
                 if groups > $g {
                     let codes = F::codes::<S, $g>(w);
-                    for r in 0..R {
-                        let a = S::load_bytes(records[r].codes.as_ptr().add(c * 256 + 32 * $g).cast());
-                        let products = S::dot(S::no_ints(), codes, a, F::SIGNED);
-                        // One scale for all 8 sums of a group, or one for each half of them.
-                        let scales = stored[r].0.as_ptr();
-                        let scale =
-                            if F::SPLIT { S::splat_two(scales.add(2 * $g)) } else { S::splat(scales.add($g)) };
-                        let sum = &mut sums.products[if R == 1 { $g % 2 } else { r }];
-                        *sum = S::mul_add(S::from_ints(products), scale, *sum);
+                    let at = c * 256 + 32 * $g;
+                    let a = S::load_bytes(act.codes.as_ptr().add(at).cast());
+                    let mut products = S::dot(S::no_ints(), codes, a, F::SIGNED);
+                    if PRECISE {
+                        let a = S::load_bytes(act.fine.as_ptr().add(at).cast());
+                        products = S::dot(S::times_256(products), codes, a, F::SIGNED);
                     }
+                    // One scale for all 8 sums of a group, or one for each half of them.
+                    let scale =
+                        if F::SPLIT { S::splat_two(scales.add(2 * $g)) } else { S::splat(scales.add($g)) };
+                    let sum = &mut sums.products[$g % 2];
+                    *sum = S::mul_add(S::from_ints(products), scale, *sum);
                 }
             )*};
         }

@@ -19,6 +19,13 @@ use wootz_blocks::BlockFormat;
 use self::{format::Format, nibbles::*, superblocks::*};
 use super::{Acts, Kernel, Output, Record, Weights};
 use crate::isa::Level;
+#[cfg(target_arch = "aarch64")]
+use simd::neon::{Dotprod, Neon, Pairs};
+#[cfg(target_arch = "x86_64")]
+use simd::{
+    ymm::{Avx512Vnni, AvxVnni, Pairs, Ymm},
+    zmm::Zmm,
+};
 
 /// From this many activation rows on, unpacking weights into tiles is cheaper than decoding them per row.
 const TILE_FROM: usize = 4;
@@ -46,9 +53,10 @@ pub(super) fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kerne
     all.into_iter().filter_map(|(there, name, kernel)| there.then_some((name, kernel)))
 }
 
-/// The two products of every format for one instruction set, in a module of that name.
+/// The two products of every format for one instruction set, in a module of that name: what unpacks and multiplies a few
+/// rows, and what multiplies tiles.
 macro_rules! compile {
-    ($($(#[$meta:meta])* $name:ident: $set:ty, $features:literal;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident: $set:ty, $tile:ty, $features:literal;)*) => {$(
         $(#[$meta])*
         mod $name {
             use super::*;
@@ -118,7 +126,7 @@ macro_rules! compile {
             #[target_feature(enable = $features)]
             unsafe fn many<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
                 // SAFETY: this function has the features; the rest is the caller's promise.
-                unsafe { tile::rows::<$set, F>(w, acts, rows, out) }
+                unsafe { tile::rows::<$set, $tile, F>(w, acts, rows, out) }
             }
         }
     )*};
@@ -126,13 +134,13 @@ macro_rules! compile {
 
 #[cfg(target_arch = "x86_64")]
 compile! {
-    avx2: simd::ymm::Ymm<simd::ymm::Pairs>, "avx2,fma,f16c";
-    avx_vnni: simd::ymm::Ymm<simd::ymm::AvxVnni>, "avxvnni,avx2,fma,f16c";
-    avx512_vnni: simd::ymm::Ymm<simd::ymm::Avx512Vnni>, "avx512vnni,avx512vl,avx512bw,avx512dq,avx512cd,avx512f,avx2,fma,f16c";
+    avx2: Ymm<Pairs>, Ymm<Pairs>, "avx2,fma,f16c";
+    avx_vnni: Ymm<AvxVnni>, Ymm<AvxVnni>, "avxvnni,avx2,fma,f16c";
+    avx512_vnni: Ymm<Avx512Vnni>, Zmm, "avx512vnni,avx512vl,avx512bw,avx512dq,avx512cd,avx512f,avx2,fma,f16c";
 }
 
 #[cfg(target_arch = "aarch64")]
 compile! {
-    neon: simd::neon::Neon<simd::neon::Pairs>, "neon";
-    neon_dotprod: simd::neon::Neon<simd::neon::Dotprod>, "neon,dotprod";
+    neon: Neon<Pairs>, Neon<Pairs>, "neon";
+    neon_dotprod: Neon<Dotprod>, Neon<Dotprod>, "neon,dotprod";
 }

@@ -1,31 +1,35 @@
-//! Panels: 8 weight rows unpacked for the tile kernel.
+//! Panels: 16 weight rows unpacked for the tile kernel.
 //!
-//! For every group of 32 columns a panel holds 8 vectors, each with 4 consecutive codes of all 8 rows, so that a
-//! vector times 4 broadcast activations gives one partial sum per row; and the rows' scales and offsets.
+//! For every group of 32 columns a panel holds 8 lines, each with 4 consecutive codes of all 16 rows, so that a line (one
+//! vector of 16 lanes, or two of 8) times 4 broadcast activations gives one partial sum per row; and the rows' scales and
+//! offsets.
 
 use super::Weights;
 use super::format::{Format, chunk_bytes, padded_tail};
 use super::simd::Simd;
 
 /// Rows of a panel.
-pub(super) const ROWS: usize = 8;
+pub(super) const ROWS: usize = 16;
 
-/// Columns that a panel holds at most: two panels stay in the first-level cache beside the activations.
+/// Rows that are unpacked together: as many as a vector of [`Simd`] has lanes.
+const HALF: usize = 8;
+
+/// Columns that a panel holds at most: one stays in the first-level cache beside the activations.
 pub(super) const COLS: usize = 768;
 
 const GROUPS: usize = COLS / 32;
 
 const _: () = assert!(COLS.is_multiple_of(256), "a panel starts at a chunk and has room for whole ones");
 
-/// Codes, scales and offsets of 8 rows × up to [`COLS`] columns.
+/// Codes, scales and offsets of 16 rows × up to [`COLS`] columns.
 #[repr(C, align(64))]
 pub(super) struct Panel {
-    /// Per group: 8 vectors of 4 codes × 8 rows.
-    pub codes: [[[u8; 32]; 8]; GROUPS],
-    /// Per group of 32 (or two per group, if split): scales of the 8 rows.
-    pub scales: [[f32; 8]; 2 * GROUPS],
+    /// Per group: 8 lines of 4 codes × 16 rows.
+    pub codes: [[[[u8; 4]; ROWS]; 8]; GROUPS],
+    /// Per group of 32 (or two per group, if split): scales of the rows.
+    pub scales: [[f32; ROWS]; 2 * GROUPS],
     /// Offsets, as the scales.
-    pub offsets: [[f32; 8]; 2 * GROUPS],
+    pub offsets: [[f32; ROWS]; 2 * GROUPS],
 }
 
 impl Panel {
@@ -52,19 +56,22 @@ pub(super) unsafe fn unpack<S: Simd, F: Format>(
     // SAFETY: every pointer is within its row's bytes; a chunk that the row has only in part is copied.
     unsafe {
         let start = cols.start / 256 * chunk_bytes::<F>();
-        let rows: [*const u8; ROWS] =
-            std::array::from_fn(|i| weights.bytes.as_ptr().add((first + i).min(end - 1) * row_bytes + start));
-        for c in 0..groups.div_ceil(8) {
-            let here = (groups - c * 8).min(8);
-            let whole = rows.map(|r| r.add(c * chunk_bytes::<F>()));
-            let tails;
-            let chunks = if here == 8 {
-                whole
-            } else {
-                tails = whole.map(|t| padded_tail::<F>(t, here));
-                std::array::from_fn(|i| tails[i].as_ptr())
-            };
-            unpack_chunk::<S, F>(chunks, panel, c, here);
+        for half in 0..ROWS / HALF {
+            let first = first + half * HALF;
+            let row = |i: usize| weights.bytes.as_ptr().add((first + i).min(end - 1) * row_bytes + start);
+            let rows: [*const u8; HALF] = std::array::from_fn(row);
+            for c in 0..groups.div_ceil(8) {
+                let here = (groups - c * 8).min(8);
+                let whole = rows.map(|r| r.add(c * chunk_bytes::<F>()));
+                let tails;
+                let chunks = if here == 8 {
+                    whole
+                } else {
+                    tails = whole.map(|t| padded_tail::<F>(t, here));
+                    std::array::from_fn(|i| tails[i].as_ptr())
+                };
+                unpack_chunk::<S, F>(chunks, panel, half * HALF, (c, here));
+            }
         }
     }
 }
@@ -72,22 +79,22 @@ pub(super) unsafe fn unpack<S: Simd, F: Format>(
 // A vector that passes through the closure of `map` or `from_fn` may cost a call, because closures are not compiled for
 // the instruction set unless they are inlined; hence the plain loops.
 
-/// Unpacks chunk `c` of 8 rows, of which the first `groups` groups count.
+/// Unpacks chunk `c` of 8 rows, of which the first `groups` groups count, to the panel's rows from `row` on.
 ///
 /// # Safety
 /// A whole chunk must be readable at each of `rows`, and the panel must have chunk `c`.
 #[inline(always)]
 unsafe fn unpack_chunk<S: Simd, F: Format>(
-    rows: [*const u8; ROWS],
+    rows: [*const u8; HALF],
     panel: &mut Panel,
-    c: usize,
-    groups: usize,
+    row: usize,
+    (c, groups): (usize, usize),
 ) {
     // SAFETY: the caller has 8 readable groups at each pointer, and the panel has room for chunk `c`.
     unsafe {
-        let zero = [S::no_floats(); ROWS];
+        let zero = [S::no_floats(); HALF];
         let (mut scales, mut offsets) = ([zero; 2], [zero; 2]);
-        for i in 0..ROWS {
+        for i in 0..HALF {
             let s = F::scales::<S>(rows[i]);
             for part in 0..2 {
                 scales[part][i] = s.scale[part];
@@ -96,19 +103,25 @@ unsafe fn unpack_chunk<S: Simd, F: Format>(
         }
         for part in 0..if F::SPLIT { 2 } else { 1 } {
             let at = if F::SPLIT { c * 16 + part * 8 } else { c * 8 };
-            S::store_transposed(&scales[part], panel.scales[at..at + 8].as_mut_ptr().cast());
+            S::store_transposed(
+                &scales[part],
+                panel.scales[at..at + 8].as_mut_ptr().cast::<f32>().add(row),
+                ROWS,
+            );
             if F::OFFSET {
-                S::store_transposed(&offsets[part], panel.offsets[at..at + 8].as_mut_ptr().cast());
+                let to = panel.offsets[at..at + 8].as_mut_ptr().cast::<f32>().add(row);
+                S::store_transposed(&offsets[part], to, ROWS);
             }
         }
         macro_rules! group {
             ($($g:literal)*) => {$(
                 if groups > $g {
                     let mut codes = zero;
-                    for i in 0..ROWS {
+                    for i in 0..HALF {
                         codes[i] = S::as_words(F::codes::<S, $g>(rows[i]));
                     }
-                    S::store_transposed(&codes, panel.codes[c * 8 + $g].as_mut_ptr().cast());
+                    let to = panel.codes[c * 8 + $g].as_mut_ptr().cast::<f32>().add(row);
+                    S::store_transposed(&codes, to, ROWS);
                 }
             )*};
         }

@@ -1,20 +1,50 @@
-//! Many activation rows: tiles of 16 weight rows × 3 activation rows in registers.
+//! Many activation rows: tiles of two vectors of weight rows × a few activation rows, in registers.
 //!
-//! Loop order: 16 weight rows are unpacked for a stretch of columns into two panels, which then meet all
-//! activation rows. Where no instruction sums four products, those of 4-bit codes are summed in 16 bits over a whole
+//! Loop order: the weight rows of a tile are unpacked for a stretch of columns, which then meets all activation rows.
+//! Where no instruction sums four products, those of 4-bit codes are summed in 16 bits over a whole
 //! group, so that a multiply and an add is all that 32 products cost.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::format::Format;
-use super::panel::{self, COLS, Panel, ROWS};
-use super::simd::Simd;
+use super::panel::{self, Panel};
+use super::simd::{Lanes, Simd};
 use super::{Acts, Output, Record, Weights};
 
-/// Activation rows of a tile with two panels, as many as fill the 16 registers. A row of either panel holds a float and an
-/// integer at a time; where 16-bit sums last for a few products only, both they and 32-bit sums.
-const fn act_rows<S: Simd, F: Format>() -> usize {
-    if !S::FUSED && matches!(depth::<F>(), 2 | 3) { 2 } else { 3 }
+/// Vectors of weight rows in a tile: an activation that is broadcast once meets both.
+const VECTORS: usize = 2;
+
+/// The product of a range of weight rows with all activations: `S` unpacks, `L` multiplies.
+///
+/// # Safety
+/// As [`crate::quant::matmul_rows`].
+#[inline(always)]
+pub(super) unsafe fn rows<S: Simd, L: Lanes, F: Format>(
+    weights: &Weights<'_>,
+    acts: &Acts<'_>,
+    rows: Range<usize>,
+    out: Output,
+) {
+    let mut panels = [Panel::boxed(), Panel::boxed()];
+    let used = Tile::<L, F>::ROWS / panel::ROWS;
+    // The panels of a tile share the first-level cache.
+    let stretch = if used == 1 { panel::COLS } else { 512 };
+    for row in rows.clone().step_by(Tile::<L, F>::ROWS) {
+        for start in (0..weights.cols).step_by(stretch) {
+            let cols = start..(start + stretch).min(weights.cols);
+            // SAFETY: `row` is in the range, columns are whole groups and start at a chunk; the output is the caller's.
+            unsafe {
+                for (i, panel) in panels.iter_mut().enumerate().take(used) {
+                    let first = (row + i * panel::ROWS).min(rows.end - 1);
+                    panel::unpack::<S, F>(weights, (first, rows.end), cols.clone(), panel);
+                }
+                let panels = [&*panels[0], &*panels[1]];
+                let tile = Tile::<L, F> { panels, row, end: rows.end, cols, of: PhantomData };
+                tile.all_acts(acts, out);
+            }
+        }
+    }
 }
 
 /// How many 16-bit sums of two products can be added: 127 is the largest activation.
@@ -22,111 +52,98 @@ const fn depth<F: Format>() -> usize {
     if F::SIGNED { 1 } else { i16::MAX as usize / (2 * 127 * F::MAX_CODE) }
 }
 
-/// # Safety
-/// As [`crate::quant::matmul_rows`].
-#[inline(always)]
-pub(super) unsafe fn rows<S: Simd, F: Format>(
-    weights: &Weights<'_>,
-    acts: &Acts<'_>,
-    rows: Range<usize>,
-    out: Output,
-) {
-    let mut panels = [Panel::boxed(), Panel::boxed()];
-    for r in rows.clone().step_by(2 * ROWS) {
-        let two = r + ROWS < rows.end;
-        for start in (0..weights.cols).step_by(COLS) {
-            let cols = start..(start + COLS).min(weights.cols);
-            // SAFETY: `r` is in the range, columns are whole groups and start at a chunk; the output is the caller's.
-            unsafe {
-                for (p, panel) in panels.iter_mut().enumerate().take(1 + usize::from(two)) {
-                    panel::unpack::<S, F>(weights, (r + p * ROWS, rows.end), cols.clone(), panel);
-                }
-                let tile = Tile { panels: [&panels[0], &panels[1]], row: r, end: rows.end, cols };
-                if two {
-                    tile.all_acts::<S, F, 2>(acts, out);
-                } else {
-                    tile.all_acts::<S, F, 1>(acts, out);
-                }
-            }
-        }
-    }
-}
-
-/// One or two panels, and which part of the product they are.
-struct Tile<'a> {
+/// Unpacked weight rows, and which part of the product they are.
+struct Tile<'a, L, F> {
     panels: [&'a Panel; 2],
     row: usize,
     end: usize,
     cols: Range<usize>,
+    of: PhantomData<(L, F)>,
 }
 
-impl Tile<'_> {
-    /// The panels with every activation row.
+/// Where a group is, in the panels and in the activations.
+#[derive(Clone, Copy)]
+struct Group {
+    in_panel: usize,
+    in_acts: usize,
+}
+
+impl<L: Lanes, F: Format> Tile<'_, L, F> {
+    /// Weight rows.
+    const ROWS: usize = VECTORS * L::COUNT;
+
+    /// Activation rows that fill the registers: a vector of either panel row takes a float and an integer at a time; where
+    /// 16-bit sums last for a few products only, both they and 32-bit sums.
+    const ACTS: usize = if !L::FUSED && matches!(depth::<F>(), 2 | 3) { 2 } else { L::ACTS };
+
+    /// The tile with every activation row.
     ///
     /// # Safety
-    /// The columns must exist in `acts`, and the panels' rows of every activation row must be writable in `out`.
+    /// The columns must exist in `acts`, and the tile's rows of every activation row must be writable in `out`.
     #[inline(always)]
-    unsafe fn all_acts<S: Simd, F: Format, const P: usize>(&self, acts: &Acts<'_>, out: Output) {
-        let (n, step) = (acts.rows(), act_rows::<S, F>());
-        for a in (0..n).step_by(step) {
+    unsafe fn all_acts(&self, acts: &Acts<'_>, out: Output) {
+        // SAFETY: the caller's promises.
+        unsafe {
+            match acts.layout().precise() {
+                false => self.acts_as::<false>(acts, out),
+                true => self.acts_as::<true>(acts, out),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As `all_acts`; `PRECISE` says whether activations have fine codes.
+    #[inline(always)]
+    unsafe fn acts_as<const PRECISE: bool>(&self, acts: &Acts<'_>, out: Output) {
+        let n = acts.rows();
+        for first in (0..n).step_by(Self::ACTS) {
+            let last = n.min(first + Self::ACTS) - 1;
             // SAFETY: the caller's promises; activation rows are below `n`.
             unsafe {
-                match (n - a).min(step) {
-                    1 => self.multiply::<S, F, P, 1>(acts, a, out),
-                    2 => self.multiply::<S, F, P, 2>(acts, a, out),
-                    _ => self.multiply::<S, F, P, 3>(acts, a, out),
+                if first == last {
+                    self.multiply::<PRECISE, 1>(acts, first..n, out);
+                } else if Self::ACTS == 2 {
+                    self.multiply::<PRECISE, 2>(acts, first..n, out);
+                } else if Self::ACTS == 3 {
+                    self.multiply::<PRECISE, 3>(acts, first..n, out);
+                } else {
+                    self.multiply::<PRECISE, 6>(acts, first..n, out);
                 }
             }
         }
     }
 
-    /// `P` panels × `A` activation rows, over the columns of the panels.
+    /// The first `A` of the activation rows, or as many as there are, over the columns of the tile.
     ///
     /// # Safety
-    /// As `all_acts`, and `acts` must have rows `a` to `a + A`.
+    /// As `all_acts`, and `acts` must have the rows, of which there is one at least.
     #[inline(always)]
-    unsafe fn multiply<S: Simd, F: Format, const P: usize, const A: usize>(
+    unsafe fn multiply<const PRECISE: bool, const A: usize>(
         &self,
         acts: &Acts<'_>,
-        a: usize,
+        rows: Range<usize>,
         out: Output,
     ) {
         // SAFETY: the caller's promises: rows and columns exist, and the output may be written.
         unsafe {
-            let mut sums = [[S::no_floats(); A]; P];
+            let mut sums = [[L::no_floats(); A]; VECTORS];
             let base = self.cols.start / 32;
-            for record in 0..acts.records() {
-                let rows: [Record<'_>; A] = std::array::from_fn(|i| acts.record(a + i, record));
-                for g in 0..self.cols.len() / 32 {
-                    self.group::<S, F, P, A>(&rows, (g, base + g), &mut sums);
+            // Past the last row it is repeated, and not stored.
+            let records: [Record<'_>; A] =
+                std::array::from_fn(|i| acts.record((rows.start + i).min(rows.end - 1)));
+            for g in 0..self.cols.len() / 32 {
+                let group = Group { in_panel: g, in_acts: base + g };
+                if F::SPLIT {
+                    self.part::<PRECISE, A, 0>(&records, group, &mut sums);
+                    self.part::<PRECISE, A, 1>(&records, group, &mut sums);
+                } else {
+                    self.part::<PRECISE, A, 0>(&records, group, &mut sums);
                 }
             }
-            for p in 0..P {
-                for i in 0..A {
-                    self.store::<S>(sums[p][i], self.row + p * ROWS, out.ptr.add((a + i) * out.stride));
+            for (i, row) in rows.enumerate().take(A) {
+                for (v, sums) in sums.iter().enumerate() {
+                    self.store(sums[i], self.row + v * L::COUNT, out.ptr.add(row * out.stride));
                 }
-            }
-        }
-    }
-
-    /// Adds group `g` of the panels, which is group `at` of the activations.
-    ///
-    /// # Safety
-    /// The panels must hold group `g`, and the activations group `at`.
-    #[inline(always)]
-    unsafe fn group<S: Simd, F: Format, const P: usize, const A: usize>(
-        &self,
-        rows: &[Record<'_>; A],
-        (g, at): (usize, usize),
-        sums: &mut [[S::Floats; A]; P],
-    ) {
-        // SAFETY: the caller's panels hold group `g`, and the activations group `at`.
-        unsafe {
-            if F::SPLIT {
-                self.part::<S, F, P, A, 0>(rows, (g, at), sums);
-                self.part::<S, F, P, A, 1>(rows, (g, at), sums);
-            } else {
-                self.part::<S, F, P, A, 0>(rows, (g, at), sums);
             }
         }
     }
@@ -134,84 +151,104 @@ impl Tile<'_> {
     /// Adds a whole group, or half `H` of one that is split.
     ///
     /// # Safety
-    /// As `group`.
+    /// The panels and the activations must have the group.
     #[inline(always)]
-    unsafe fn part<S: Simd, F: Format, const P: usize, const A: usize, const H: usize>(
+    unsafe fn part<const PRECISE: bool, const A: usize, const H: usize>(
         &self,
-        rows: &[Record<'_>; A],
-        (g, at): (usize, usize),
-        sums: &mut [[S::Floats; A]; P],
+        records: &[Record<'_>; A],
+        group: Group,
+        sums: &mut [[L::Floats; A]; VECTORS],
     ) {
-        let g_scale = if F::SPLIT { g * 2 + H } else { g };
-        // SAFETY: as `group`.
+        let (line, at) = if F::SPLIT {
+            (group.in_panel * 2 + H, group.in_acts * 2 + H)
+        } else {
+            (group.in_panel, group.in_acts)
+        };
+        // SAFETY: as the caller promises.
         unsafe {
-            let products = self.products::<S, F, P, A, H>(rows, (g, at));
-            for p in 0..P {
-                let scale = S::load(self.panels[p].scales[g_scale].as_ptr());
+            let mut products = [[L::no_ints(); A]; VECTORS];
+            self.add_products::<A, H>(records, |r| r.codes, group, &mut products);
+            if PRECISE {
+                for v in 0..VECTORS {
+                    for i in 0..A {
+                        products[v][i] = L::times_256(products[v][i]);
+                    }
+                }
+                self.add_products::<A, H>(records, |r| r.fine, group, &mut products);
+            }
+            for v in 0..VECTORS {
+                let (panel, lane) = self.vector(v);
+                let scale = L::load(panel.scales[line][lane..].as_ptr());
                 for i in 0..A {
-                    let act_scale = S::splat(rows[i].scales.get_unchecked(at));
-                    let product = S::mul(S::from_ints(products[p][i]), act_scale);
-                    sums[p][i] = S::mul_add(product, scale, sums[p][i]);
+                    let act_scale = L::splat(records[i].scales.get_unchecked(group.in_acts));
+                    let product = L::mul(L::from_ints(products[v][i]), act_scale);
+                    sums[v][i] = L::mul_add(product, scale, sums[v][i]);
                 }
                 if F::OFFSET {
-                    let offset = S::load(self.panels[p].offsets[g_scale].as_ptr());
+                    let offset = L::load(panel.offsets[line][lane..].as_ptr());
                     for i in 0..A {
-                        let sum = if F::SPLIT {
-                            rows[i].half_sums.get_unchecked(at * 2 + H)
-                        } else {
-                            rows[i].sums.get_unchecked(at)
-                        };
-                        sums[p][i] = S::mul_add(offset, S::splat(sum), sums[p][i]);
+                        let act_sums = if F::SPLIT { records[i].half_sums } else { records[i].sums };
+                        sums[v][i] = L::mul_add(offset, L::splat(act_sums.get_unchecked(at)), sums[v][i]);
                     }
                 }
             }
         }
     }
 
-    /// Integer sums of a whole group, or of half `H` of one that is split.
+    /// The panel of a vector of weight rows, and the vector's first row in it.
+    #[inline(always)]
+    fn vector(&self, v: usize) -> (&Panel, usize) {
+        (self.panels[v * L::COUNT / panel::ROWS], v * L::COUNT % panel::ROWS)
+    }
+
+    /// Adds the integer products of a whole group, or of half `H` of one that is split.
     ///
     /// # Safety
-    /// As `group`.
+    /// As `part`; `codes` must have the group.
     #[inline(always)]
-    unsafe fn products<S: Simd, F: Format, const P: usize, const A: usize, const H: usize>(
+    unsafe fn add_products<const A: usize, const H: usize>(
         &self,
-        rows: &[Record<'_>; A],
-        (g, at): (usize, usize),
-    ) -> [[S::Ints; A]; P] {
+        records: &[Record<'_>; A],
+        codes: impl for<'r> Fn(&Record<'r>) -> &'r [i8],
+        group: Group,
+        total: &mut [[L::Ints; A]; VECTORS],
+    ) {
         let (first, end) = if F::SPLIT { (4 * H, 4 * H + 4) } else { (0, 8) };
         let depth = depth::<F>();
-        // SAFETY: the panels hold group `g`, and the activations 32 codes at group `at`.
+        // SAFETY: the panels hold the group, and the activations 32 codes of it.
         unsafe {
-            let mut total = [[S::no_ints(); A]; P];
-            if S::FUSED || depth == 1 {
+            let weights = |v: usize, k: usize| {
+                let (panel, lane) = self.vector(v);
+                L::load_aligned(panel.codes[group.in_panel][k][lane..].as_ptr().cast())
+            };
+            let acts = |i: usize, k: usize| {
+                L::splat_four(codes(&records[i]).as_ptr().add(group.in_acts * 32 + k * 4))
+            };
+            if L::FUSED || depth == 1 {
                 for k in first..end {
-                    for p in 0..P {
-                        let w = S::load_aligned(self.panels[p].codes[g][k].as_ptr());
+                    for v in 0..VECTORS {
+                        let w = weights(v, k);
                         for i in 0..A {
-                            let a = S::splat_four(rows[i].codes.as_ptr().add(at * 32 + k * 4));
-                            total[p][i] = S::dot(total[p][i], w, a, F::SIGNED);
+                            total[v][i] = L::dot(total[v][i], w, acts(i, k), F::SIGNED);
                         }
                     }
                 }
-                return total;
+                return;
             }
-            let mut part = total;
+            let mut part = [[L::no_ints(); A]; VECTORS];
             // Written out and not a loop, so that every question of it is answered by the compiler.
             macro_rules! steps {
                 ($($k:literal)*) => {$(
                     if (first..end).contains(&$k) {
                         let before = $k - first;
                         let (fresh, flush) = (before % depth == 0, before % depth == depth - 1 || $k + 1 == end);
-                        for p in 0..P {
-                            let w = S::load_aligned(self.panels[p].codes[g][$k].as_ptr());
+                        for v in 0..VECTORS {
+                            let w = weights(v, $k);
                             for i in 0..A {
-                                let a = S::splat_four(rows[i].codes.as_ptr().add(at * 32 + $k * 4));
-                                let pairs = S::pairs(w, a, F::SIGNED);
-                                part[p][i] = if fresh { pairs } else { S::add_pairs(part[p][i], pairs) };
+                                let pairs = L::pairs(w, acts(i, $k), F::SIGNED);
+                                part[v][i] = if fresh { pairs } else { L::add_pairs(part[v][i], pairs) };
                                 if flush {
-                                    let wide = S::widen(part[p][i]);
-                                    total[p][i] =
-                                        if before < depth { wide } else { S::add_ints(total[p][i], wide) };
+                                    total[v][i] = L::add_ints(total[v][i], L::widen(part[v][i]));
                                 }
                             }
                         }
@@ -219,29 +256,28 @@ impl Tile<'_> {
                 )*};
             }
             steps!(0 1 2 3 4 5 6 7);
-            total
         }
     }
 
-    /// Adds (or, for the first columns, writes) the sums of 8 weight rows starting at `row`.
+    /// Adds (or, for the first columns, writes) the sums of a vector of weight rows starting at `row`.
     ///
     /// # Safety
-    /// Rows from `row` to the smaller of `row + ROWS` and `end` must be writable at `out`.
+    /// Rows from `row` to the smaller of `row + L::COUNT` and `end` must be writable at `out`.
     #[inline(always)]
-    unsafe fn store<S: Simd>(&self, sums: S::Floats, row: usize, out: *mut f32) {
+    unsafe fn store(&self, sums: L::Floats, row: usize, out: *mut f32) {
         // SAFETY: only values of rows below `end` are touched, which the caller may write.
         unsafe {
-            let at = out.add(row);
-            if row + ROWS <= self.end {
-                let before = if self.cols.start == 0 { S::no_floats() } else { S::load(at) };
-                S::store(S::add(before, sums), at);
+            if row + L::COUNT <= self.end {
+                let at = out.add(row);
+                let before = if self.cols.start == 0 { L::no_floats() } else { L::load(at) };
+                L::store(L::add(before, sums), at);
                 return;
             }
-            let mut values = [0f32; ROWS];
-            S::store(sums, values.as_mut_ptr());
-            for (i, value) in values.iter().enumerate().take(self.end - row) {
-                let before = if self.cols.start == 0 { 0.0 } else { *at.add(i) };
-                *at.add(i) = before + value;
+            let mut values = [0f32; 16];
+            L::store(sums, values.as_mut_ptr());
+            for (i, value) in values.iter().enumerate().take(self.end.saturating_sub(row)) {
+                let at = out.add(row + i);
+                *at = value + if self.cols.start == 0 { 0.0 } else { *at };
             }
         }
     }

@@ -1,8 +1,10 @@
-//! What the kernels ask of an instruction set: 32 bytes, 8 integers or 8 floats at a time.
+//! What the kernels ask of an instruction set.
 //!
-//! [`Simd`] is implemented by [`ymm`] (AVX2, with or without VNNI) and [`neon`] (with or without its dot product).
+//! [`Lanes`] is the arithmetic of products, over vectors of any width; [`Simd`] adds what unpacks codes and scales, 32 codes
+//! at a time. Both are implemented by [`ymm`] (AVX2, with or without VNNI) and [`neon`] (with or without its dot product);
+//! [`zmm`] (AVX-512 VNNI) has wider lanes for the tile kernel, which unpacks by [`ymm`].
 
-/// Methods of [`Simd`] whose body is one expression of intrinsics.
+/// Methods of [`Lanes`] and [`Simd`] whose body is one expression of intrinsics.
 macro_rules! methods {
     ($(fn $name:ident$(<const $n:ident>)?($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $body:expr;)*) => {$(
         #[inline(always)]
@@ -17,31 +19,76 @@ macro_rules! methods {
 pub(super) mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod ymm;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod zmm;
 
-/// An instruction set.
+/// Arithmetic on vectors of 32-bit lanes, each of which can be seen as 4 bytes.
 ///
 /// # Safety
 /// Every method may only be called where the processor has the set, and inlines into a function that is compiled for it.
 /// Pointers must be valid for as many values as the method says, and need no alignment unless it says so.
-pub(super) trait Simd: Copy {
-    /// 32 bytes: the codes of a group, or as many activations.
+pub(super) trait Lanes: Copy {
+    /// 4 bytes per lane.
     type Bytes: Copy;
-    /// 8 integers of 32 bits; or 16 of 16 bits, where a method says "pairs".
+    /// An integer of 32 bits per lane; or two of 16 bits, where a method says "pairs".
     type Ints: Copy;
-    /// 8 floats.
+    /// A float per lane.
     type Floats: Copy;
 
+    /// Lanes of a vector: 8 or 16.
+    const COUNT: usize;
     /// Whether four products are summed by one instruction. Where not, [`tile`](super::tile) adds up pairs first.
     const FUSED: bool;
+    /// How many activation rows fill the registers beside two vectors of weights.
+    const ACTS: usize;
 
+    /// As many bytes at an address that is a multiple of their number.
+    unsafe fn load_aligned(at: *const u8) -> Self::Bytes;
+    /// 4 bytes, in every lane.
+    unsafe fn splat_four(at: *const i8) -> Self::Bytes;
+
+    /// All zero.
+    unsafe fn no_ints() -> Self::Ints;
+    /// Sums of 2 neighbouring products, as pairs. Codes are below 128, or signed.
+    unsafe fn pairs(codes: Self::Bytes, acts: Self::Bytes, signed: bool) -> Self::Ints;
+    /// Pair by pair.
+    unsafe fn add_pairs(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Adds neighbouring pairs.
+    unsafe fn widen(pairs: Self::Ints) -> Self::Ints;
+    /// Integer by integer.
+    unsafe fn add_ints(a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Integers shifted up by 8.
+    unsafe fn times_256(a: Self::Ints) -> Self::Ints;
+    /// Adds sums of 4 neighbouring products. Codes are below 128, or signed.
+    unsafe fn dot(sum: Self::Ints, codes: Self::Bytes, acts: Self::Bytes, signed: bool) -> Self::Ints;
+
+    /// All zero.
+    unsafe fn no_floats() -> Self::Floats;
+    /// A float per lane.
+    unsafe fn load(at: *const f32) -> Self::Floats;
+    /// To memory.
+    unsafe fn store(a: Self::Floats, to: *mut f32);
+    /// One float, in every lane.
+    unsafe fn splat(at: *const f32) -> Self::Floats;
+    /// `a + b`.
+    unsafe fn add(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a * b`.
+    unsafe fn mul(a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// `a * b + c`, rounded once.
+    unsafe fn mul_add(a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
+    /// From integers.
+    unsafe fn from_ints(a: Self::Ints) -> Self::Floats;
+}
+
+/// An instruction set whose vectors have 8 lanes, with what unpacks a group of 32 codes.
+///
+/// # Safety
+/// As [`Lanes`].
+pub(super) trait Simd: Lanes {
     /// 32 bytes.
     unsafe fn load_bytes(at: *const u8) -> Self::Bytes;
-    /// 32 bytes at an address that is a multiple of 32.
-    unsafe fn load_aligned(at: *const u8) -> Self::Bytes;
     /// One byte, 32 times.
     unsafe fn splat_byte(byte: u8) -> Self::Bytes;
-    /// 4 bytes, 8 times.
-    unsafe fn splat_four(at: *const i8) -> Self::Bytes;
     /// The nibbles of 16 bytes, low ones first.
     unsafe fn nibbles(at: *const u8) -> Self::Bytes;
     /// The bits of 4 bytes as 32 bytes of 0 or 16.
@@ -59,43 +106,14 @@ pub(super) trait Simd: Copy {
     /// Bytes shifted down by `N` (1–7). Bits of a neighbour may come in from above: mask them.
     unsafe fn down<const N: i32>(a: Self::Bytes) -> Self::Bytes;
 
-    /// All zero.
-    unsafe fn no_ints() -> Self::Ints;
-    /// Sums of 2 neighbouring products, as pairs. Codes are below 128, or signed.
-    unsafe fn pairs(codes: Self::Bytes, acts: Self::Bytes, signed: bool) -> Self::Ints;
-    /// Pair by pair.
-    unsafe fn add_pairs(a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Adds neighbouring pairs.
-    unsafe fn widen(pairs: Self::Ints) -> Self::Ints;
-    /// Integer by integer.
-    unsafe fn add_ints(a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Adds sums of 4 neighbouring products. Codes are below 128, or signed.
-    unsafe fn dot(sum: Self::Ints, codes: Self::Bytes, acts: Self::Bytes, signed: bool) -> Self::Ints;
-
-    /// All zero.
-    unsafe fn no_floats() -> Self::Floats;
-    /// 8 floats.
-    unsafe fn load(at: *const f32) -> Self::Floats;
-    /// To memory.
-    unsafe fn store(a: Self::Floats, to: *mut f32);
-    /// One float, 8 times.
-    unsafe fn splat(at: *const f32) -> Self::Floats;
     /// The first of two floats 4 times, then the other. `at` is aligned to 8 bytes.
     unsafe fn splat_two(at: *const f32) -> Self::Floats;
     /// Each of 8 floats twice.
     unsafe fn twice(a: Self::Floats) -> [Self::Floats; 2];
     /// The first `n` floats, and zeros.
     unsafe fn first(a: Self::Floats, n: usize) -> Self::Floats;
-    /// `a + b`.
-    unsafe fn add(a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// `a * b`.
-    unsafe fn mul(a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// `a * b + c`, rounded once.
-    unsafe fn mul_add(a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
     /// The sum of all 8.
     unsafe fn sum(a: Self::Floats) -> f32;
-    /// From integers.
-    unsafe fn from_ints(a: Self::Ints) -> Self::Floats;
     /// From 8 signed bytes, the first in the lowest bits.
     unsafe fn from_bytes(bytes: u64) -> Self::Floats;
     /// A half-precision number, 8 times.
@@ -104,8 +122,9 @@ pub(super) trait Simd: Copy {
     unsafe fn from_halves(halves: [u64; 2]) -> Self::Floats;
     /// From 8 pairs of half-precision numbers: the first of each, and the second of each.
     unsafe fn from_half_pairs(pairs: [u64; 4]) -> [Self::Floats; 2];
-    /// 32-bit words of 8 vectors, transposed: word `i` of all, for every `i`. `to` is aligned to 32 bytes.
-    unsafe fn store_transposed(words: &[Self::Floats; 8], to: *mut f32);
+    /// 32-bit words of 8 vectors, transposed: word `i` of all at `to + i * stride`, for every `i`. `to` is aligned to 32
+    /// bytes, and `stride` a multiple of 8 words.
+    unsafe fn store_transposed(words: &[Self::Floats; 8], to: *mut f32, stride: usize);
     /// The same bits.
     unsafe fn as_words(bytes: Self::Bytes) -> Self::Floats;
 }

@@ -4,7 +4,7 @@ use std::arch::aarch64::*;
 use std::arch::asm;
 use std::marker::PhantomData;
 
-use super::Simd;
+use super::{Lanes, Simd};
 
 /// Advanced SIMD, with `D`'s way to sum products.
 #[derive(Clone, Copy)]
@@ -88,42 +88,20 @@ macro_rules! both {
     ($pair:ident($f:path, $($arg:expr),*)) => { $pair($f($($arg.0),*), $f($($arg.1),*)) };
 }
 
-impl<D: ByteDot> Simd for Neon<D> {
+impl<D: ByteDot> Lanes for Neon<D> {
     type Bytes = uint8x16x2_t;
     type Ints = int32x4x2_t;
     type Floats = float32x4x2_t;
+    const COUNT: usize = 8;
     const FUSED: bool = D::FUSED;
+    const ACTS: usize = 3;
 
     methods! {
-        fn load_bytes(at: *const u8) -> uint8x16x2_t = uint8x16x2_t(vld1q_u8(at), vld1q_u8(at.add(16)));
         fn load_aligned(at: *const u8) -> uint8x16x2_t = Self::load_bytes(at);
-        fn splat_byte(byte: u8) -> uint8x16x2_t = {
-            let bytes = vdupq_n_u8(byte);
-            uint8x16x2_t(bytes, bytes)
-        };
         fn splat_four(at: *const i8) -> uint8x16x2_t = {
             let bytes = vreinterpretq_u8_u32(vdupq_n_u32(at.cast::<u32>().read_unaligned()));
             uint8x16x2_t(bytes, bytes)
         };
-        fn nibbles(at: *const u8) -> uint8x16x2_t = {
-            let packed = vld1q_u8(at);
-            uint8x16x2_t(vandq_u8(packed, vdupq_n_u8(15)), vshrq_n_u8::<4>(packed))
-        };
-        fn bits_as_16(at: *const u8) -> uint8x16x2_t = {
-            let select = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
-            let spread = |i: usize| vcombine_u8(vdup_n_u8(*at.add(i)), vdup_n_u8(*at.add(i + 1)));
-            let bits = |i: usize| vandq_u8(vtstq_u8(spread(i), select), vdupq_n_u8(16));
-            uint8x16x2_t(bits(0), bits(2))
-        };
-        fn look_up(table: &[i8; 16], index: uint8x16x2_t) -> uint8x16x2_t = {
-            let table = vld1q_u8(table.as_ptr().cast());
-            uint8x16x2_t(vqtbl1q_u8(table, index.0), vqtbl1q_u8(table, index.1))
-        };
-        fn and(a: uint8x16x2_t, b: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vandq_u8, a, b));
-        fn or(a: uint8x16x2_t, b: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vorrq_u8, a, b));
-        fn add_bytes(a: uint8x16x2_t, b: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vaddq_u8, a, b));
-        fn up<const N>(a: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vshlq_n_u8::<N>, a));
-        fn down<const N>(a: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vshrq_n_u8::<N>, a));
         fn no_ints() -> int32x4x2_t = int32x4x2_t(vdupq_n_s32(0), vdupq_n_s32(0));
         fn add_ints(a: int32x4x2_t, b: int32x4x2_t) -> int32x4x2_t = both!(int32x4x2_t(vaddq_s32, a, b));
         fn no_floats() -> float32x4x2_t = float32x4x2_t(vdupq_n_f32(0.0), vdupq_n_f32(0.0));
@@ -136,30 +114,12 @@ impl<D: ByteDot> Simd for Neon<D> {
             let floats = vld1q_dup_f32(at);
             float32x4x2_t(floats, floats)
         };
-        fn splat_two(at: *const f32) -> float32x4x2_t =
-            float32x4x2_t(vld1q_dup_f32(at), vld1q_dup_f32(at.add(1)));
-        fn twice(a: float32x4x2_t) -> [float32x4x2_t; 2] = [
-            float32x4x2_t(vzip1q_f32(a.0, a.0), vzip2q_f32(a.0, a.0)),
-            float32x4x2_t(vzip1q_f32(a.1, a.1), vzip2q_f32(a.1, a.1)),
-        ];
         fn add(a: float32x4x2_t, b: float32x4x2_t) -> float32x4x2_t = both!(float32x4x2_t(vaddq_f32, a, b));
         fn mul(a: float32x4x2_t, b: float32x4x2_t) -> float32x4x2_t = both!(float32x4x2_t(vmulq_f32, a, b));
         fn mul_add(a: float32x4x2_t, b: float32x4x2_t, c: float32x4x2_t) -> float32x4x2_t =
             both!(float32x4x2_t(vfmaq_f32, c, a, b));
-        fn sum(a: float32x4x2_t) -> f32 = vaddvq_f32(vaddq_f32(a.0, a.1));
         fn from_ints(a: int32x4x2_t) -> float32x4x2_t = both!(float32x4x2_t(vcvtq_f32_s32, a));
-        fn from_bytes(bytes: u64) -> float32x4x2_t = {
-            let wide = vmovl_s8(vcreate_s8(bytes));
-            let ints = int32x4x2_t(vmovl_s16(vget_low_s16(wide)), vmovl_high_s16(wide));
-            Self::from_ints(ints)
-        };
-        fn splat_half(at: *const u8) -> float32x4x2_t = {
-            let floats = widen_halves(vdup_n_u16(at.cast::<u16>().read_unaligned()));
-            float32x4x2_t(floats, floats)
-        };
-        fn from_halves(halves: [u64; 2]) -> float32x4x2_t =
-            float32x4x2_t(widen_halves(vcreate_u16(halves[0])), widen_halves(vcreate_u16(halves[1])));
-        fn as_words(bytes: uint8x16x2_t) -> float32x4x2_t = both!(float32x4x2_t(vreinterpretq_f32_u8, bytes));
+        fn times_256(a: int32x4x2_t) -> int32x4x2_t = both!(int32x4x2_t(vshlq_n_s32::<8>, a));
     }
 
     #[inline(always)]
@@ -204,6 +164,55 @@ impl<D: ByteDot> Simd for Neon<D> {
             )
         }
     }
+}
+
+impl<D: ByteDot> Simd for Neon<D> {
+    methods! {
+        fn load_bytes(at: *const u8) -> uint8x16x2_t = uint8x16x2_t(vld1q_u8(at), vld1q_u8(at.add(16)));
+        fn splat_byte(byte: u8) -> uint8x16x2_t = {
+            let bytes = vdupq_n_u8(byte);
+            uint8x16x2_t(bytes, bytes)
+        };
+        fn nibbles(at: *const u8) -> uint8x16x2_t = {
+            let packed = vld1q_u8(at);
+            uint8x16x2_t(vandq_u8(packed, vdupq_n_u8(15)), vshrq_n_u8::<4>(packed))
+        };
+        fn bits_as_16(at: *const u8) -> uint8x16x2_t = {
+            let select = vreinterpretq_u8_u64(vdupq_n_u64(0x8040_2010_0804_0201));
+            let spread = |i: usize| vcombine_u8(vdup_n_u8(*at.add(i)), vdup_n_u8(*at.add(i + 1)));
+            let bits = |i: usize| vandq_u8(vtstq_u8(spread(i), select), vdupq_n_u8(16));
+            uint8x16x2_t(bits(0), bits(2))
+        };
+        fn look_up(table: &[i8; 16], index: uint8x16x2_t) -> uint8x16x2_t = {
+            let table = vld1q_u8(table.as_ptr().cast());
+            uint8x16x2_t(vqtbl1q_u8(table, index.0), vqtbl1q_u8(table, index.1))
+        };
+        fn and(a: uint8x16x2_t, b: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vandq_u8, a, b));
+        fn or(a: uint8x16x2_t, b: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vorrq_u8, a, b));
+        fn add_bytes(a: uint8x16x2_t, b: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vaddq_u8, a, b));
+        fn up<const N>(a: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vshlq_n_u8::<N>, a));
+        fn down<const N>(a: uint8x16x2_t) -> uint8x16x2_t = both!(uint8x16x2_t(vshrq_n_u8::<N>, a));
+        fn splat_two(at: *const f32) -> float32x4x2_t =
+            float32x4x2_t(vld1q_dup_f32(at), vld1q_dup_f32(at.add(1)));
+        fn twice(a: float32x4x2_t) -> [float32x4x2_t; 2] = [
+            float32x4x2_t(vzip1q_f32(a.0, a.0), vzip2q_f32(a.0, a.0)),
+            float32x4x2_t(vzip1q_f32(a.1, a.1), vzip2q_f32(a.1, a.1)),
+        ];
+        fn sum(a: float32x4x2_t) -> f32 = vaddvq_f32(vaddq_f32(a.0, a.1));
+        fn from_bytes(bytes: u64) -> float32x4x2_t = {
+            let wide = vmovl_s8(vcreate_s8(bytes));
+            let ints = int32x4x2_t(vmovl_s16(vget_low_s16(wide)), vmovl_high_s16(wide));
+            Self::from_ints(ints)
+        };
+        fn splat_half(at: *const u8) -> float32x4x2_t = {
+            let floats = widen_halves(vdup_n_u16(at.cast::<u16>().read_unaligned()));
+            float32x4x2_t(floats, floats)
+        };
+        fn from_halves(halves: [u64; 2]) -> float32x4x2_t =
+            float32x4x2_t(widen_halves(vcreate_u16(halves[0])), widen_halves(vcreate_u16(halves[1])));
+        fn as_words(bytes: uint8x16x2_t) -> float32x4x2_t = both!(float32x4x2_t(vreinterpretq_f32_u8, bytes));
+
+    }
 
     #[inline(always)]
     unsafe fn first(a: float32x4x2_t, n: usize) -> float32x4x2_t {
@@ -230,33 +239,33 @@ impl<D: ByteDot> Simd for Neon<D> {
     }
 
     #[inline(always)]
-    unsafe fn store_transposed(r: &[float32x4x2_t; 8], to: *mut f32) {
-        // SAFETY: the caller has room for 8 vectors at `to`.
+    unsafe fn store_transposed(r: &[float32x4x2_t; 8], to: *mut f32, stride: usize) {
+        // SAFETY: the caller has room for 8 vectors, `stride` words apart.
         unsafe {
             for h in 0..2 {
                 let to = to.add(4 * h);
                 let r = [r[4 * h], r[4 * h + 1], r[4 * h + 2], r[4 * h + 3]];
-                store_transposed_4x4([r[0].0, r[1].0, r[2].0, r[3].0], to);
-                store_transposed_4x4([r[0].1, r[1].1, r[2].1, r[3].1], to.add(32));
+                store_transposed_4x4([r[0].0, r[1].0, r[2].0, r[3].0], to, stride);
+                store_transposed_4x4([r[0].1, r[1].1, r[2].1, r[3].1], to.add(4 * stride), stride);
             }
         }
     }
 }
 
-/// Word `i` of 4 registers to `to + 8 * i`.
+/// Word `i` of 4 registers to `to + stride * i`.
 ///
 /// # Safety
-/// `to` has room for 4 words at each of 4 places, 8 words apart.
+/// `to` has room for 4 words at each of 4 places, `stride` words apart.
 #[inline(always)]
-unsafe fn store_transposed_4x4(r: [float32x4_t; 4], to: *mut f32) {
+unsafe fn store_transposed_4x4(r: [float32x4_t; 4], to: *mut f32, stride: usize) {
     // SAFETY: the caller has room for 4 words at each of these places.
     unsafe {
         let wide = |a| vreinterpretq_f64_f32(a);
         let (a, b) = (vtrn1q_f32(r[0], r[1]), vtrn2q_f32(r[0], r[1]));
         let (c, d) = (vtrn1q_f32(r[2], r[3]), vtrn2q_f32(r[2], r[3]));
         vst1q_f32(to, vreinterpretq_f32_f64(vtrn1q_f64(wide(a), wide(c))));
-        vst1q_f32(to.add(8), vreinterpretq_f32_f64(vtrn1q_f64(wide(b), wide(d))));
-        vst1q_f32(to.add(16), vreinterpretq_f32_f64(vtrn2q_f64(wide(a), wide(c))));
-        vst1q_f32(to.add(24), vreinterpretq_f32_f64(vtrn2q_f64(wide(b), wide(d))));
+        vst1q_f32(to.add(stride), vreinterpretq_f32_f64(vtrn1q_f64(wide(b), wide(d))));
+        vst1q_f32(to.add(2 * stride), vreinterpretq_f32_f64(vtrn2q_f64(wide(a), wide(c))));
+        vst1q_f32(to.add(3 * stride), vreinterpretq_f32_f64(vtrn2q_f64(wide(b), wide(d))));
     }
 }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::marker::PhantomData;
 
-use super::Simd;
+use super::{Lanes, Simd};
 
 /// AVX2, FMA and F16C, with `D`'s way to sum products.
 #[derive(Clone, Copy)]
@@ -75,22 +75,17 @@ unsafe fn unsigned(codes: __m256i, acts: __m256i, signed: bool) -> (__m256i, __m
     unsafe { (_mm256_abs_epi8(codes), _mm256_sign_epi8(acts, codes)) }
 }
 
-impl<D: ByteDot> Simd for Ymm<D> {
+impl<D: ByteDot> Lanes for Ymm<D> {
     type Bytes = __m256i;
     type Ints = __m256i;
     type Floats = __m256;
+    const COUNT: usize = 8;
     const FUSED: bool = D::FUSED;
+    const ACTS: usize = 3;
 
     methods! {
-        fn load_bytes(at: *const u8) -> __m256i = _mm256_loadu_si256(at.cast());
         fn load_aligned(at: *const u8) -> __m256i = _mm256_load_si256(at.cast());
-        fn splat_byte(byte: u8) -> __m256i = _mm256_set1_epi8(byte as i8);
         fn splat_four(at: *const i8) -> __m256i = _mm256_set1_epi32(at.cast::<i32>().read_unaligned());
-        fn and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
-        fn or(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b);
-        fn add_bytes(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi8(a, b);
-        fn up<const N>(a: __m256i) -> __m256i = _mm256_slli_epi16::<N>(a);
-        fn down<const N>(a: __m256i) -> __m256i = _mm256_srli_epi16::<N>(a);
         fn no_ints() -> __m256i = _mm256_setzero_si256();
         fn add_pairs(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi16(a, b);
         fn add_ints(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
@@ -103,6 +98,37 @@ impl<D: ByteDot> Simd for Ymm<D> {
         fn mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
         fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
         fn from_ints(a: __m256i) -> __m256 = _mm256_cvtepi32_ps(a);
+        fn times_256(a: __m256i) -> __m256i = _mm256_slli_epi32::<8>(a);
+    }
+
+    #[inline(always)]
+    unsafe fn pairs(codes: __m256i, acts: __m256i, signed: bool) -> __m256i {
+        // SAFETY: the caller promises AVX2.
+        unsafe {
+            let (u, s) = unsigned(codes, acts, signed);
+            _mm256_maddubs_epi16(u, s)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn dot(sum: __m256i, codes: __m256i, acts: __m256i, signed: bool) -> __m256i {
+        // SAFETY: the caller promises the features of `D`.
+        unsafe {
+            let (u, s) = unsigned(codes, acts, signed);
+            D::dot(sum, u, s)
+        }
+    }
+}
+
+impl<D: ByteDot> Simd for Ymm<D> {
+    methods! {
+        fn load_bytes(at: *const u8) -> __m256i = _mm256_loadu_si256(at.cast());
+        fn splat_byte(byte: u8) -> __m256i = _mm256_set1_epi8(byte as i8);
+        fn and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
+        fn or(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b);
+        fn add_bytes(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi8(a, b);
+        fn up<const N>(a: __m256i) -> __m256i = _mm256_slli_epi16::<N>(a);
+        fn down<const N>(a: __m256i) -> __m256i = _mm256_srli_epi16::<N>(a);
         fn from_bytes(bytes: u64) -> __m256 =
             _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes as i64)));
         fn splat_half(at: *const u8) -> __m256 =
@@ -114,6 +140,7 @@ impl<D: ByteDot> Simd for Ymm<D> {
             _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)),
             _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7)),
         ];
+
     }
 
     #[inline(always)]
@@ -146,24 +173,6 @@ impl<D: ByteDot> Simd for Ymm<D> {
         unsafe {
             let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
             _mm256_shuffle_epi8(table, index)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn pairs(codes: __m256i, acts: __m256i, signed: bool) -> __m256i {
-        // SAFETY: the caller promises AVX2.
-        unsafe {
-            let (u, s) = unsigned(codes, acts, signed);
-            _mm256_maddubs_epi16(u, s)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn dot(sum: __m256i, codes: __m256i, acts: __m256i, signed: bool) -> __m256i {
-        // SAFETY: the caller promises the features of `D`.
-        unsafe {
-            let (u, s) = unsigned(codes, acts, signed);
-            D::dot(sum, u, s)
         }
     }
 
@@ -209,8 +218,8 @@ impl<D: ByteDot> Simd for Ymm<D> {
     }
 
     #[inline(always)]
-    unsafe fn store_transposed(r: &[__m256; 8], to: *mut f32) {
-        // SAFETY: the caller has room for 8 vectors at `to`, aligned to 32 bytes.
+    unsafe fn store_transposed(r: &[__m256; 8], to: *mut f32, stride: usize) {
+        // SAFETY: the caller has room for 8 vectors, `stride` words apart and aligned to 32 bytes.
         unsafe {
             let mut quads = [[_mm256_setzero_ps(); 4]; 2];
             for h in 0..2 {
@@ -228,8 +237,11 @@ impl<D: ByteDot> Simd for Ymm<D> {
                 ];
             }
             for i in 0..4 {
-                _mm256_store_ps(to.add(8 * i), _mm256_permute2f128_ps::<0x20>(quads[0][i], quads[1][i]));
-                _mm256_store_ps(to.add(8 * i + 32), _mm256_permute2f128_ps::<0x31>(quads[0][i], quads[1][i]));
+                _mm256_store_ps(to.add(stride * i), _mm256_permute2f128_ps::<0x20>(quads[0][i], quads[1][i]));
+                _mm256_store_ps(
+                    to.add(stride * (i + 4)),
+                    _mm256_permute2f128_ps::<0x31>(quads[0][i], quads[1][i]),
+                );
             }
         }
     }
