@@ -49,7 +49,17 @@ def cases():
     )
     add = wootz.compile(lambda a, b: a + b)
     yield "one add of 16 elements, compiled", lambda: add(wa, wb), lambda: a16 + b16, 1000
+    a1000, b1000 = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+    wa1000, wb1000 = wootz.asarray(a1000, device=device), wootz.asarray(b1000, device=device)
+    yield "one add of 1000 elements, evaluated", lambda: (wa1000 + wb1000).eval(), lambda: a1000 + b1000, 2000
+    yield "sum of 1000 elements", lambda: wa1000.sum().eval(), lambda: a1000.sum(), 1000
+    yield "a slice, x[10:500]", lambda: wa1000[10:500], lambda: a1000[10:500], 2000
+    yield "an element, float(x[7])", lambda: float(wa1000[7]), lambda: float(a1000[7]), 2000
     generator = np.random.default_rng(0)
+    for n in (64, 256):
+        m, k = (generator.normal(size=(n, n)).astype(np.float32) for _ in range(2))
+        wm, wk = wootz.asarray(m, device=device), wootz.asarray(k, device=device)
+        yield f"product of {n} x {n}", lambda a=wm, b=wk: (a @ b).eval(), lambda a=m, b=k: a @ b, 100
     x, y = (generator.normal(size=10_000_000).astype(np.float32) for _ in range(2))
     wx, wy = wootz.asarray(x, device=device), wootz.asarray(y, device=device)
     yield (

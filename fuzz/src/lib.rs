@@ -1,20 +1,24 @@
-//! Mutation fuzzing on stable Rust: files of a corpus are changed in ways that hurt parsers, and whatever is accepted is
-//! used to the full.
+//! Fuzzing of everything that comes from outside. Whatever a reader accepts is used to the full.
 //!
-//! A target is a program of this package: `cargo run --release --bin NAME -- [seconds]` (default 60), from this folder. A panic
-//! or an input that takes longer than [`SLOW`] leaves the input in `crash-NAME`, prints where, and ends the run with
-//! an error; every such input becomes a test of the crate it was found in.
+//! Two ways, over the same targets and corpora: `scripts/fuzz SECONDS TARGET` changes files of the corpus in ways that hurt
+//! parsers, on any toolchain, and `scripts/fuzz --coverage` lets libFuzzer look for inputs that reach new code. A panic or an
+//! input that takes longer than [`SLOW`] leaves the input behind and ends the run with an error; every such input becomes a test of
+//! the crate that it was found in.
+
+pub mod targets;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// An input that takes longer is a finding, as a panic is.
-pub const SLOW: Duration = Duration::from_secs(5);
+/// An input that takes longer is a finding, as a panic is. On a quiet machine none takes a tenth of it.
+pub const SLOW: Duration = Duration::from_secs(10);
 
-/// The folder of a target's corpus.
+/// The folder of a target's corpus. Whole models are those that the tests of `wootz-llm` keep.
 pub fn corpus(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name)
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    if name == "model" { here.join("../crates/llm/tests/golden") } else { here.join("corpus").join(name) }
 }
 
 /// A small generator of numbers.
@@ -22,7 +26,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -31,7 +35,7 @@ impl Random {
 
     /// A number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        (self.number() % n.max(1) as u64) as usize
     }
 }
 
@@ -49,7 +53,7 @@ pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Ra
         let at = random.below(span - 8);
         match random.below(if words.is_empty() { 7 } else { 10 }) {
             0 => bytes[at] ^= 1 << random.below(8),
-            1 => bytes[at] = random.next() as u8,
+            1 => bytes[at] = random.number() as u8,
             2 => bytes[at..at + 8].copy_from_slice(&EXTREMES[random.below(12)].to_le_bytes()),
             3 => bytes[at..at + 4].copy_from_slice(&(EXTREMES[random.below(12)] as u32).to_le_bytes()),
             4 => bytes.truncate(at + 8),
@@ -73,7 +77,7 @@ pub fn mutate(bytes: &mut Vec<u8>, other: &[u8], words: &[&str], random: &mut Ra
 
 /// A parser under test.
 pub struct Target {
-    /// Its name: that of its program and of its corpus.
+    /// Its name, and that of its corpus.
     pub name: &'static str,
     /// Pieces of the format's language.
     pub words: &'static [&'static str],
@@ -81,29 +85,51 @@ pub struct Target {
     pub accepts: fn(&[u8]) -> bool,
 }
 
+/// A path in a folder of this process.
+pub fn scratch(name: &str) -> PathBuf {
+    static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        tempfile::Builder::new().prefix("wootz-fuzz-").tempdir().expect("a temporary folder")
+    });
+    FOLDER.path().join(name)
+}
+
 impl Target {
-    /// Fuzzes for as many seconds as the program's argument says.
-    pub fn run(&self) {
-        let argument = std::env::args().nth(1);
-        let seconds: u64 = argument.map_or(60, |a| a.parse().expect("the argument is a number of seconds"));
-        let files = std::fs::read_dir(corpus(self.name)).expect("the corpus is beside this program");
-        let mut paths: Vec<PathBuf> = files.map(|f| f.expect("a readable folder").path()).collect();
-        paths.sort();
-        let seeds: Vec<Vec<u8>> = paths.iter().map(|p| std::fs::read(p).expect("a readable file")).collect();
-        for (path, seed) in paths.iter().zip(&seeds) {
+    /// The target of this name.
+    pub fn named(name: &str) -> Option<Target> {
+        targets::TARGETS.into_iter().find(|target| target.name == name)
+    }
+
+    /// Fuzzes for some seconds, with random numbers from `seed` on.
+    pub fn run(&self, seconds: u64, seed: u64) {
+        let seeds = self.seeds();
+        for (path, seed) in &seeds {
             assert!((self.accepts)(seed), "{} is refused", path.display());
         }
-        let mut random = Random(0x2545_f491_4f6c_dd1d);
+        let mut random = Random(0x2545_f491_4f6c_dd1d ^ seed);
         let (start, mut runs, mut accepted) = (Instant::now(), 0u64, 0u64);
         while start.elapsed() < Duration::from_secs(seconds) {
-            for _ in 0..100 {
-                let mut bytes = seeds[random.below(seeds.len())].clone();
-                mutate(&mut bytes, &seeds[random.below(seeds.len())], self.words, &mut random);
+            for _ in 0..20 {
+                let mut bytes = seeds[random.below(seeds.len())].1.clone();
+                mutate(&mut bytes, &seeds[random.below(seeds.len())].1, self.words, &mut random);
                 runs += 1;
                 accepted += u64::from(self.try_one(&bytes, runs));
             }
         }
         println!("{}: {runs} inputs in {seconds} s, {accepted} accepted, no crash", self.name);
+    }
+
+    /// The corpus, by path.
+    pub fn seeds(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let files = std::fs::read_dir(corpus(self.name)).expect("the corpus is beside this program");
+        let mut paths: Vec<PathBuf> = files.map(|f| f.expect("a readable folder").path()).collect();
+        // Beside models that generate text there are others, and the numbers that they give.
+        let generates = |path: &PathBuf| {
+            path.to_str()
+                .is_some_and(|p| p.ends_with(".model") && !p.contains("bert") && !p.contains("embedding"))
+        };
+        paths.retain(|path| self.name != "model" || generates(path));
+        paths.sort();
+        paths.into_iter().map(|path| (path.clone(), std::fs::read(path).expect("a readable file"))).collect()
     }
 
     fn try_one(&self, bytes: &[u8], run: u64) -> bool {

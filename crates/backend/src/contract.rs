@@ -4,7 +4,7 @@ use crate::buffer::Buffer;
 use crate::pool::MemoryStats;
 use std::any::Any;
 use std::sync::Arc;
-use wootz_ir::{CustomKernel, DType, Number, Result};
+use wootz_ir::{CustomKernel, DType, Number, Result, SmallGraph};
 use wootz_plan::{Capabilities, Plan};
 
 /// What kind of thing a device is.
@@ -120,7 +120,7 @@ impl Fence {
 impl Drop for Fence {
     fn drop(&mut self) {
         if let Some(wait) = self.wait.take() {
-            // Nobody is left to hear of a failure.
+            // There is no caller left to report a failure to.
             let _ = wait();
         }
     }
@@ -152,8 +152,8 @@ pub trait Backend: Send + Sync {
     /// Bytes of a buffer, from byte `offset` on, to the host.
     fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()>;
 
-    /// Plans that [`Backend::compile`] will be asked for soon, for devices that compile many kernels at once more cheaply. Tells no
-    /// errors: those come with the plan.
+    /// Announces plans that [`Backend::compile`] will be called with soon, for devices that compile many kernels at once more
+    /// cheaply. Errors are reported by `compile`.
     fn prepare(&self, plans: &[Arc<Plan>]) {
         let _ = plans;
     }
@@ -164,6 +164,13 @@ pub trait Backend: Send + Sync {
     /// Starts a run. Runs of one device take effect in the order in which they were submitted, so that leaves may be results
     /// of runs that have not ended. The caller keeps leaves alive until the fence is reached.
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence>;
+
+    /// Runs a small graph to its end without a plan, where the device has a way that costs less; `None` where it has not, and
+    /// where a fault was met, which a plan reports in its words. The value is bit for bit that of the plan.
+    fn run_small(&self, graph: &SmallGraph<Buffer>) -> Result<Option<Buffer>> {
+        let _ = graph;
+        Ok(None)
+    }
 
     /// How memory is used.
     fn memory(&self) -> MemoryStats;

@@ -13,11 +13,11 @@
 
 mod buffer;
 mod contract;
-mod null;
+pub mod inject;
 pub mod pool;
+mod sync;
 
 pub use buffer::{Buffer, DeviceMemory};
 pub use contract::{Backend, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, Run};
-pub use null::NullBackend;
 pub use pool::{MemoryStats, Pool, PoolLimits};
 pub use wootz_ir::{Error, Result};

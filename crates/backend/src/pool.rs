@@ -1,6 +1,7 @@
 //! A bounded pool of memory blocks.
 
-use parking_lot::Mutex;
+use crate::inject::{Point, fails};
+use crate::sync::Lock;
 use std::collections::BTreeMap;
 
 /// How memory is used, in bytes.
@@ -36,7 +37,7 @@ pub struct PoolLimits {
 /// Free blocks of a device by size, with a count of what is out. The device makes the blocks; the pool remembers them.
 pub struct Pool<B> {
     limits: PoolLimits,
-    state: Mutex<State<B>>,
+    state: Lock<State<B>>,
 }
 
 struct State<B> {
@@ -49,14 +50,15 @@ pub fn size_class(bytes: usize) -> usize {
     if bytes <= 1024 {
         return bytes.next_multiple_of(64).max(64);
     }
-    let step = (bytes.next_power_of_two() / 8).max(64);
-    bytes.next_multiple_of(step)
+    // Sizes that no memory has stay as they are, for the pool to refuse.
+    let step = bytes.checked_next_power_of_two().map_or(64, |power| (power / 8).max(64));
+    bytes.checked_next_multiple_of(step).unwrap_or(bytes)
 }
 
 impl<B> Pool<B> {
     /// An empty pool.
     pub fn new(limits: PoolLimits) -> Pool<B> {
-        Pool { limits, state: Mutex::new(State { free: BTreeMap::new(), stats: MemoryStats::default() }) }
+        Pool { limits, state: Lock::new(State { free: BTreeMap::new(), stats: MemoryStats::default() }) }
     }
 
     /// The limits.
@@ -68,30 +70,36 @@ impl<B> Pool<B> {
     /// `make` is tried again before the pool gives up; `None` means that there is no memory.
     pub fn take(&self, bytes: usize, make: impl Fn(usize) -> Option<B>) -> Option<(B, usize)> {
         let size = size_class(bytes);
+        if fails(Point::Memory) {
+            return None;
+        }
         {
             let mut state = self.state.lock();
             if state.stats.live.checked_add(size).is_none_or(|live| live > self.limits.live) {
                 return None;
             }
+            // Counted before it is made, so that threads together stay within the limit.
+            state.stats.live += size;
+            state.stats.buffers += 1;
             let cached = state.free.get_mut(&size).and_then(Vec::pop);
             if let Some(block) = cached {
                 state.stats.cached -= size;
                 state.stats.cached_blocks -= 1;
                 state.stats.hits += 1;
-                state.count(size);
+                state.mark();
                 return Some((block, size));
             }
             state.stats.misses += 1;
         }
-        let block = match make(size) {
-            Some(block) => block,
-            None => {
-                self.trim();
-                make(size)?
-            }
-        };
-        self.state.lock().count(size);
-        Some((block, size))
+        let block = make(size).or_else(|| {
+            self.trim();
+            make(size)
+        });
+        match &block {
+            Some(_) => self.state.lock().mark(),
+            None => self.release(size),
+        }
+        Some((block?, size))
     }
 
     /// Takes a block back, to keep it or to drop it.
@@ -145,6 +153,10 @@ impl<B> State<B> {
     fn count(&mut self, size: usize) {
         self.stats.live += size;
         self.stats.buffers += 1;
+        self.mark();
+    }
+
+    fn mark(&mut self) {
         self.stats.peak = self.stats.peak.max(self.stats.live);
     }
 }
@@ -177,6 +189,7 @@ mod tests {
     fn the_limit_and_a_failing_system_are_none() {
         let pool = pool();
         assert!(pool.take(2 << 20, |n| Some(vec![0u8; n])).is_none());
+        assert!(pool.take(usize::MAX, |n| Some(vec![0u8; n])).is_none());
         assert!(pool.take(usize::MAX / 2, |n| Some(vec![0u8; n])).is_none());
         assert!(pool.take(10, |_| None::<Vec<u8>>).is_none());
         assert_eq!(pool.stats().live, 0);

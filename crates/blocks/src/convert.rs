@@ -21,7 +21,7 @@ pub enum BlockError {
         format: BlockFormat,
         /// How many values were given.
         len: usize,
-        /// Bytes that so many values take.
+        /// Bytes that those values take.
         expected: usize,
         /// Bytes that were given.
         actual: usize,

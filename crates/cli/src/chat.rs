@@ -1,7 +1,8 @@
 //! `wootz chat`: a conversation in the terminal.
 
-use crate::models::{self, Choice, Failure};
+use crate::models::{self, Choice, Draft, Failure};
 use crate::output::{DIM, HEAD, Outcome, paint};
+use crate::remote::Remote;
 use crate::run::SamplingArgs;
 use rustyline::error::ReadlineError;
 use std::io::Write;
@@ -10,8 +11,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wootz_llm::chat::{ChatTemplate, Message};
+use wootz_llm::sampling::Sampling;
 use wootz_llm::tokenizer::Encoding;
-use wootz_llm::{Finish, Request, Session};
+use wootz_llm::{Finish, Request, Session, Speculation};
 
 /// Chat with a language model
 #[derive(clap::Args)]
@@ -20,19 +22,30 @@ pub struct Args {
     choice: Choice,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    draft: Draft,
     /// System prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
     /// Maximum number of tokens per answer
     #[arg(short = 'n', long, default_value_t = 1024, value_name = "TOKENS")]
     limit: usize,
+    /// Chat with the model of a server that speaks OpenAI's API, such as `wootz serve`, instead of one loaded here
+    #[arg(long, value_name = "URL", conflicts_with_all = ["model", "device", "context", "cache", "fast"])]
+    url: Option<String>,
+    /// API key of the server
+    #[arg(long, env = "WOOTZ_API_KEY", hide_env_values = true, value_name = "KEY", requires = "url")]
+    key: Option<String>,
 }
 
 const HELP: &str = "Press Enter to send. End a line with \\ to continue on the next, or put longer text between \"\"\".\n\
                     Ctrl-C stops the answer. /clear starts a new conversation, /quit or Ctrl-D exits.";
 
 pub fn run(args: &Args) -> Outcome {
-    args.sampling.sampling().check()?;
+    args.sampling.check()?;
+    if let Some(url) = &args.url {
+        return remote(args, url);
+    }
     let model = args.choice.load()?;
     let Some(template) = model.template() else {
         return Err(format!(
@@ -45,25 +58,62 @@ pub fn run(args: &Args) -> Outcome {
         args,
         template,
         session: args.choice.session(&model)?,
+        speculation: args.draft.speculation(&args.choice, &model)?,
         messages: args.system.iter().map(|s| Message::new("system", s)).collect(),
         stop: Arc::default(),
     };
     let stop = chat.stop.clone();
-    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
+    // One rank cannot stop alone: there, Ctrl-C ends all of them.
+    if model.share().is_none() {
+        ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
+    }
     crate::output::outln!(
         "{} on {}. {}\n",
         paint(HEAD, &args.choice.model),
-        models::device_line(&model),
+        models::home(&model),
         paint(DIM, "Type /help for help.")
     );
+    talk(|said| match said {
+        Said::Clear => chat.clear(),
+        Said::Text(text) => chat.answer(text),
+    })
+}
+
+/// The same with a model on a server.
+fn remote(args: &Args, url: &str) -> Outcome {
+    let mut remote = Remote::connect(url, args.key.as_deref(), args.system.as_deref())?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let on_interrupt = stop.clone();
+    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Relaxed))?;
+    crate::output::outln!("{} at {url}. {}\n", remote.title(), paint(DIM, "Type /help for help."));
+    let sampling = args.sampling.over(Sampling::default());
+    talk(|said| {
+        stop.store(false, Ordering::Relaxed);
+        match said {
+            Said::Clear => remote.clear(),
+            Said::Text(text) => remote.answer(text, &sampling, (args.limit, args.sampling.seed()), &stop)?,
+        }
+        Ok(())
+    })
+}
+
+/// What a user enters.
+enum Said<'a> {
+    Text(&'a str),
+    /// Start a new conversation.
+    Clear,
+}
+
+/// Reads until the end of input, and lets `answer` do the rest.
+fn talk(mut answer: impl FnMut(Said<'_>) -> Result<(), Failure>) -> Outcome {
     let mut editor = rustyline::DefaultEditor::new()?;
-    while let Some(text) = read(&mut editor)? {
+    while let Some(text) = crate::ranks::shared(|| read(&mut editor))? {
         match text.trim() {
             "" => {}
             "/quit" | "/exit" => break,
             "/help" => crate::output::outln!("{}\n", paint(DIM, HELP)),
             "/clear" => {
-                chat.clear()?;
+                answer(Said::Clear)?;
                 crate::output::outln!("{}\n", paint(DIM, "(new conversation)"));
             }
             text if is_command(text) => {
@@ -72,7 +122,7 @@ pub fn run(args: &Args) -> Outcome {
                     paint(DIM, format!("unknown command {text}; type /help for a list"))
                 );
             }
-            text => chat.answer(text)?,
+            text => answer(Said::Text(text))?,
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -119,6 +169,7 @@ struct Chat<'a> {
     args: &'a Args,
     template: &'a ChatTemplate,
     session: Session,
+    speculation: Option<Speculation>,
     messages: Vec<Message>,
     stop: Arc<AtomicBool>,
 }
@@ -162,13 +213,13 @@ impl Chat<'_> {
         let request = Request {
             prompt,
             limit: self.args.limit,
-            sampling: self.args.sampling.sampling(),
+            sampling: self.args.sampling.over(self.session.model().sampling()),
             seed: self.args.sampling.seed(),
             stops: vec![],
         };
         self.stop.store(false, Ordering::Relaxed);
         let (mut out, stop) = (std::io::stdout(), self.stop.clone());
-        let generated = self.session.generate(&request, |piece| {
+        let generated = self.session.generate_with(&request, self.speculation.as_mut(), |piece| {
             let shown = write!(out, "{piece}").and_then(|()| out.flush());
             match shown.is_err() || stop.load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),

@@ -5,6 +5,7 @@ use crate::placement;
 use anstyle::Style;
 use serde_json::json;
 use std::process::ExitCode;
+use wootz::distributed;
 use wootz::{Calibration, Device, DeviceKind};
 
 /// List the devices of this machine
@@ -50,7 +51,14 @@ pub fn run(args: &Args) -> Outcome {
             .into_iter()
             .map(|(name, reason)| json!({ "name": name, "reason": reason }))
             .collect();
-        println!("{}", serde_json::to_string_pretty(&json!({ "devices": list, "missing": missing }))?);
+        let mpi = match distributed::library() {
+            Ok(library) => {
+                json!({ "path": library.path, "interface": library.abi.name(), "version": library.version })
+            }
+            Err(error) => json!({ "missing": error.to_string() }),
+        };
+        let report = json!({ "devices": list, "missing": missing, "mpi": mpi });
+        println!("{}", serde_json::to_string_pretty(&report)?);
         return Ok(ExitCode::SUCCESS);
     }
     let mut table = Table::default();
@@ -78,6 +86,13 @@ pub fn run(args: &Args) -> Outcome {
         "\n{}",
         output::paint(output::DIM, "* default; choose another with --device or WOOTZ_DEVICE")
     );
+    let mpi = match distributed::library() {
+        Ok(library) => {
+            format!("MPI: {}, {} interface, {}", library.version, library.abi.name(), library.path)
+        }
+        Err(_) => "MPI: no library found; see docs/distributed.md".to_string(),
+    };
+    crate::output::outln!("{}", output::paint(output::DIM, mpi));
     if args.calibrate {
         print_calibrations(&devices, &calibrations);
     }

@@ -5,8 +5,10 @@ use crate::output::{HEAD, Outcome, Table, bytes};
 use anstyle::Style;
 use serde_json::json;
 use std::process::ExitCode;
+use wootz_gguf::Gguf;
 use wootz_llm::config::Config;
 use wootz_llm::estimate::{CacheFormat, Estimate, Load};
+use wootz_llm::ranks::{Forecast, Link, Parallel, Share};
 
 /// Estimate the memory that a model needs at a context length
 #[derive(clap::Args)]
@@ -19,6 +21,18 @@ pub struct Args {
     /// Number of parallel sequences
     #[arg(long, default_value_t = 1)]
     sequences: usize,
+    /// Number of MPI ranks that the model is divided over
+    #[arg(long, value_name = "COUNT")]
+    ranks: Option<usize>,
+    /// How to divide it: tensor or pipeline [default: both are shown]
+    #[arg(long, value_parser = Parallel::from_name, value_name = "HOW", requires = "ranks")]
+    split: Option<Parallel>,
+    /// Link between the machines, for a forecast of tokens per second: 1gbe, 10gbe, thunderbolt5 or infiniband
+    #[arg(long, value_parser = Link::from_name, value_name = "LINK", requires = "ranks")]
+    link: Option<Link>,
+    /// Memory bandwidth of each machine in GB/s, for the forecast
+    #[arg(long, value_name = "GB/S", default_value_t = 100.0, requires = "link")]
+    bandwidth: f64,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -28,6 +42,9 @@ pub fn run(args: &Args) -> Outcome {
     let gguf = models::open(&models::find(&args.model)?)?;
     let config = Config::from_gguf(&gguf)?;
     let context = args.context.unwrap_or(config.context);
+    if let Some(size) = args.ranks {
+        return over_ranks(args, &gguf, &config, size);
+    }
     let mut table = Table::default();
     table.row(HEAD, ["cache", "weights", "context", "activations", "in all"]);
     let mut list = Vec::new();
@@ -49,5 +66,81 @@ pub fn run(args: &Args) -> Outcome {
         crate::output::outln!("{} with a context of {context} tokens", args.model);
         table.print();
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What each rank of a divided model needs, with an f16 cache.
+fn over_ranks(args: &Args, gguf: &Gguf, config: &Config, size: usize) -> Outcome {
+    if size == 0 {
+        return Err("--ranks is at least 1".into());
+    }
+    let context = args.context.unwrap_or(config.context);
+    let mut table = Table::default();
+    table.row(HEAD, ["parallel", "rank", "weights", "context", "part"]);
+    let (mut list, mut refusals, mut forecasts) = (Vec::new(), Vec::new(), Vec::new());
+    if args.bandwidth <= 0.0 || !args.bandwidth.is_finite() {
+        return Err(format!("a bandwidth of {} GB/s", args.bandwidth).into());
+    }
+    for parallel in Parallel::ALL.into_iter().filter(|p| args.split.is_none_or(|asked| asked == *p)) {
+        if let Some(link) = &args.link
+            && let Ok(forecast) = Forecast::new(gguf, config, (parallel, size), args.bandwidth * 1e9, link)
+        {
+            forecasts.push((parallel, *link, forecast));
+        }
+        for rank in 0..size {
+            let share = match Share::planned(gguf, config, (rank, size), parallel) {
+                Ok(share) => share,
+                Err(error) => {
+                    refusals.push(format!("{parallel}: {error}"));
+                    break;
+                }
+            };
+            let load = Load { context, sequences: args.sequences, batch: 128, cache: CacheFormat::F16 };
+            let cache = Estimate::of_share(config, &share, load)?;
+            let weights = share.bytes(gguf);
+            table.row(
+                Style::new(),
+                [
+                    parallel.name().into(),
+                    rank.to_string(),
+                    bytes(weights as usize),
+                    bytes(cache as usize),
+                    share.describe(),
+                ],
+            );
+            list.push(json!({
+                "parallel": parallel.name(), "rank": rank, "weights_bytes": weights, "cache_bytes": cache,
+            }));
+        }
+    }
+    if list.is_empty() {
+        return Err(refusals.join("; ").into());
+    }
+    if args.json {
+        let forecasts = forecasts.iter().map(|(parallel, link, forecast)| {
+            json!({
+                "parallel": parallel.name(), "link": link.name, "tokens_per_second": forecast.rate(),
+                "reading_s": forecast.reading, "messages_s": forecast.messages,
+            })
+        });
+        let report = json!({
+            "model": args.model, "context": context, "ranks": size, "estimates": list, "refused": refusals,
+            "forecasts": forecasts.collect::<Vec<_>>(),
+        });
+        println!("{}", serde_json::to_string_pretty(&report)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    crate::output::outln!("{} over {size} ranks with a context of {context} tokens", args.model);
+    table.print();
+    for (parallel, link, forecast) in &forecasts {
+        crate::output::outln!(
+            "{parallel} over {}: {:.1} tokens/s by a model of memory and messages ({:.2} ms reading, {:.2} ms in messages)",
+            link.name,
+            forecast.rate(),
+            forecast.reading * 1e3,
+            forecast.messages * 1e3
+        );
+    }
+    refusals.iter().for_each(|refusal| crate::output::outln!("{refusal}"));
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use wootz_gguf::{Gguf, Value};
+use wootz_llm::config::Config;
+use wootz_llm::tokenizer::Tokenizer;
 
 /// Show the metadata and tensors of a model file
 #[derive(clap::Args)]
@@ -35,6 +37,10 @@ pub fn run(args: &Args) -> Outcome {
         gguf.version(),
         gguf.tensors().len()
     );
+    for (name, value) in summary(&gguf) {
+        crate::output::outln!("{name:<12} {value}");
+    }
+    println!();
     let mut table = Table::default();
     for (key, value) in gguf.metadata().iter() {
         table.row(Style::new(), [key.to_string(), format!(" {}", short(&value))]);
@@ -47,6 +53,63 @@ pub fn run(args: &Args) -> Outcome {
         types(&gguf)
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a user wants to know first: family, formats, parameters, and whether the file can run.
+fn summary(gguf: &Gguf) -> Vec<(&'static str, String)> {
+    let facts = Facts::of(gguf);
+    let mut list = vec![("architecture", facts.architecture.clone()), ("formats", facts.formats.join(", "))];
+    let millions = |count: u64| format!("{:.1} M", count as f64 / 1e6);
+    list.push(match facts.active {
+        Some(active) if active < facts.parameters => {
+            ("parameters", format!("{}, of which {} active", millions(facts.parameters), millions(active)))
+        }
+        _ => ("parameters", millions(facts.parameters)),
+    });
+    list.push(match facts.missing.is_empty() {
+        true => ("runs", "yes".into()),
+        false => ("runs", format!("no: {}", facts.missing.join("; "))),
+    });
+    list
+}
+
+/// What is in a file.
+struct Facts {
+    architecture: String,
+    formats: Vec<&'static str>,
+    parameters: u64,
+    /// Parameters that one token meets, where the model's shape is known.
+    active: Option<u64>,
+    /// Why it cannot run.
+    missing: Vec<String>,
+}
+
+impl Facts {
+    fn of(gguf: &Gguf) -> Facts {
+        let mut missing = Vec::new();
+        let config = Config::from_gguf(gguf).map_err(|error| missing.push(error.to_string())).ok();
+        missing.extend(Tokenizer::from_gguf(gguf).err().map(|error| error.to_string()));
+        let mut formats: Vec<&'static str> = gguf.tensors().iter().map(|t| t.kind.name()).collect();
+        formats.sort_unstable();
+        formats.dedup();
+        let unknown = gguf.tensors().iter().filter_map(|t| t.format().err());
+        missing.extend(unknown.take(1).map(|error| error.to_string()));
+        let active = config.as_ref().map(|config| {
+            let met = |t: &wootz_gguf::Tensor| match config.experts {
+                // Of a stack of experts, a token meets a few.
+                Some(e) if t.name.contains("_exps.") => t.len() / e.count as u64 * e.used as u64,
+                _ => t.len(),
+            };
+            gguf.tensors().iter().map(met).sum()
+        });
+        Facts {
+            architecture: gguf.metadata().str("general.architecture").unwrap_or("unknown").to_string(),
+            formats,
+            parameters: gguf.tensors().iter().map(|t| t.len()).sum(),
+            active,
+            missing,
+        }
+    }
 }
 
 /// A value on one line.
@@ -112,7 +175,10 @@ fn to_json(gguf: &Gguf) -> serde_json::Value {
             json!({ "name": t.name, "type": t.kind.name(), "shape": shape, "bytes": t.bytes })
         })
         .collect();
+    let facts = Facts::of(gguf);
     json!({
+        "architecture": facts.architecture, "formats": facts.formats, "parameters": facts.parameters,
+        "active_parameters": facts.active, "missing": facts.missing,
         "version": gguf.version(), "file_bytes": gguf.file_bytes(), "metadata": metadata, "tensors": tensors,
     })
 }

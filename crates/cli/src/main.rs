@@ -5,7 +5,9 @@ mod bench;
 mod chat;
 mod check;
 mod devices;
+mod embed;
 mod estimate;
+mod http;
 mod inspect;
 mod logits;
 mod models;
@@ -14,7 +16,10 @@ mod perplexity;
 mod placement;
 mod pull;
 mod quantize;
+mod ranks;
+mod remote;
 mod run;
+mod serve;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -39,8 +44,12 @@ enum Command {
     Run(run::Args),
     /// Chat with a language model
     Chat(chat::Args),
+    /// Serve a language model over HTTP
+    Serve(serve::Args),
     /// Download a model, or list the known ones
     Pull(pull::Args),
+    /// Embed texts with an embedding model
+    Embed(embed::Args),
     /// Show the metadata and tensors of a model file
     Inspect(inspect::Args),
     /// Estimate the memory that a model needs at a context length
@@ -63,7 +72,9 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Chat(args) => chat::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Pull(args) => pull::run(&args),
+        Command::Embed(args) => embed::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Quantize(args) => quantize::run(&args),
@@ -74,7 +85,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if output::is_closed_pipe(&*error) => ExitCode::from(output::CLOSED_PIPE),
         Err(error) => {
-            anstream::eprintln!("{}error:{} {error}", output::BAD.render(), output::BAD.render_reset());
+            ranks::report(&*error);
             ExitCode::FAILURE
         }
     }
@@ -88,5 +99,15 @@ fn quiet_mesa() {
     if cfg!(target_os = "linux") && absent("XDG_RUNTIME_DIR") && absent("NODEVICE_SELECT") {
         // SAFETY: the program has just begun, and no other thread reads the environment yet.
         unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn options_of_every_command_are_consistent() {
+        super::Cli::command().debug_assert();
     }
 }

@@ -1,21 +1,26 @@
 //! What commands on models share: which file is meant, which device, how it is loaded.
 
 use crate::output;
+use crate::ranks;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use wootz::distributed::Group;
 use wootz::{Device, OnProgress, Proving};
 use wootz_gguf::Gguf;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::pull::hub::{Hub, Reference};
 use wootz_llm::pull::{self, Pip, Progress};
-use wootz_llm::{Model, ModelOptions, Session, SessionOptions, hub};
+use wootz_llm::ranks::Parallel;
+use wootz_llm::{
+    Adapter, Model, ModelOptions, ModelSource, Placement, Session, SessionOptions, Speculation, hub,
+};
 
 /// Any error, reported to the user.
 pub type Failure = Box<dyn std::error::Error>;
 
 /// Which model, and where it runs.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Choice {
     /// A GGUF file, a folder of safetensors, a known model, or hf:OWNER/REPO[/FILE]; the last two are pulled on
     /// first use
@@ -30,34 +35,95 @@ pub struct Choice {
     /// Format of the KV cache: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
     #[arg(long, default_value = "f16", value_parser = CacheFormat::from_name, value_name = "FORMAT")]
     pub cache: CacheFormat,
-    /// Use 16-bit activations on the CPU instead of 8-bit ones: the same answer as from a GPU, at lower speed
+    /// Use 8-bit activations on the CPU instead of 16-bit ones: prompts are processed faster, answers are less accurate
     #[arg(long)]
-    pub precise: bool,
+    pub fast: bool,
+    /// How to divide the model over MPI ranks: tensor or pipeline [default: tensor where the model allows it]
+    #[arg(long, value_parser = Parallel::from_name, value_name = "HOW")]
+    pub split: Option<Parallel>,
+    /// Apply a LoRA adapter (a GGUF file), scaled by a factor [default: 1] (may be repeated)
+    #[arg(long, value_name = "FILE[:SCALE]")]
+    pub lora: Vec<String>,
+}
+
+/// Speculative decoding.
+#[derive(clap::Args)]
+pub struct Draft {
+    /// Speculative decoding for greedy answers: guess tokens by `lookup` (what followed the same tokens earlier in the text), or
+    /// with a smaller MODEL that has the same vocabulary; guesses that do not pay are switched off
+    #[arg(long = "draft", value_name = "lookup|MODEL")]
+    source: Option<String>,
+}
+
+impl Draft {
+    /// What guesses tokens for the model, if anything does.
+    pub fn speculation(&self, choice: &Choice, model: &Model) -> Result<Option<Speculation>, Failure> {
+        Ok(match self.source.as_deref() {
+            None => None,
+            // Whether guesses pay is a matter of time, which ranks measure differently.
+            Some(_) if model.share().is_some() => {
+                return Err("--draft does not work over MPI ranks".into());
+            }
+            Some("lookup") => Some(Speculation::lookup()),
+            Some(draft) => {
+                let path = find(draft)?;
+                let options = ModelOptions { precise: !choice.fast };
+                let draft = Model::from_gguf(open(&path)?, model.device(), options);
+                let draft = Arc::new(draft.map_err(|error| format!("{}: {error}", path.display()))?);
+                Some(Speculation::draft(&draft, model, choice.session_options())?)
+            }
+        })
+    }
+}
+
+/// The device asked for, or the automatic one.
+pub fn device(name: Option<&str>) -> Result<Device, Failure> {
+    Ok(match name {
+        Some(name) => Device::from_name(name)?,
+        None => Device::current()?,
+    })
 }
 
 impl Choice {
     /// The device asked for, or the automatic one.
     pub fn device(&self) -> Result<Device, Failure> {
-        Ok(match &self.device {
-            Some(name) => Device::from_name(name)?,
-            None => Device::current()?,
-        })
+        device(self.device.as_deref())
     }
 
     /// The model on its device, or on the best one for it.
     pub fn load(&self) -> Result<Arc<Model>, Failure> {
+        if let Some(group) = ranks::group()? {
+            return self.load_over(&group);
+        }
         let device = self.device()?;
         let path = find(&self.model)?;
         let gguf = open(&path)?;
-        let options = ModelOptions { precise: self.precise };
+        let options = ModelOptions { precise: !self.fast };
+        let adapters = self.lora.iter().map(|text| Adapter::parse(text).map_err(|e| format!("{text}: {e}")));
+        let adapters = adapters.collect::<Result<Vec<_>, _>>()?;
         let model = with_checks(|on_progress| {
-            Model::place(gguf, &device, options, self.session_options(), on_progress)
+            let source = ModelSource { gguf, adapters };
+            Model::place(source, &device, options, self.session_options(), on_progress)
         });
         Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
     }
 
-    fn session_options(&self) -> SessionOptions {
-        SessionOptions { context: self.context, cache: self.cache }
+    /// This rank's part of the model.
+    fn load_over(&self, group: &Group) -> Result<Arc<Model>, Failure> {
+        if self.device.as_ref().is_some_and(|name| name != "cpu") {
+            return Err("models over MPI ranks run on the CPU; leave out --device".into());
+        }
+        if !self.lora.is_empty() {
+            return Err("--lora does not work over MPI ranks".into());
+        }
+        let path = find_together(&self.model, group)?;
+        let options = ModelOptions { precise: !self.fast };
+        let model = Model::over_ranks(open(&path)?, options, group, self.split);
+        Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
+    }
+
+    pub fn session_options(&self) -> SessionOptions {
+        SessionOptions { context: self.context, cache: self.cache, ..SessionOptions::default() }
     }
 
     /// An empty sequence on the model, which says so when it changes devices.
@@ -83,10 +149,18 @@ pub fn with_checks<T>(f: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
 }
 
 /// The device that a model runs on, and why where it was chosen automatically.
-pub fn device_line(model: &Model) -> String {
-    match model.placement() {
-        Some(placement) => format!("{} ({})", model.device(), placement.reason(model.device())),
-        None => model.device().to_string(),
+pub fn device_line(device: &Device, placement: Option<&Placement>) -> String {
+    match placement {
+        Some(placement) => format!("{device} ({})", placement.reason(device)),
+        None => device.to_string(),
+    }
+}
+
+/// Where a model runs: on a device, or on several ranks.
+pub fn home(model: &Model) -> String {
+    match model.share() {
+        Some(share) => format!("{} ranks, {} parallel", share.group().size(), share.parallel()),
+        None => device_line(model.device(), model.placement()),
     }
 }
 
@@ -100,6 +174,13 @@ pub fn find(model: &str) -> Result<PathBuf, Failure> {
         true => error,
         false => format!("no file '{model}', and {error}").into(),
     })
+}
+
+/// The same on every rank: where ranks share a disk, rank 0 pulls what the others find.
+fn find_together(model: &str, group: &Group) -> Result<PathBuf, Failure> {
+    let first = if group.rank() == 0 { Some(find(model)?) } else { None };
+    group.share(&[])?;
+    first.map_or_else(|| find(model), Ok)
 }
 
 /// What is in a model's file or folder.

@@ -33,7 +33,7 @@ pub fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// Prints a line, in colour on a terminal. Where nobody reads it the program ends, as it does after `println!`.
+/// Prints a line, in colour on a terminal. If the reader has closed the pipe, the program exits.
 macro_rules! outln {
     () => { $crate::output::outln!("") };
     ($($argument:tt)*) => { $crate::output::write_line(format_args!($($argument)*)) };
@@ -65,14 +65,14 @@ pub fn end_quietly_when_unread() {
         let problem =
             panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
         match problem {
-            // The error's number tells a closed pipe in every language of the system.
+            // The error number identifies a closed pipe whatever the system's language.
             Some(problem) => end_unwritten(problem.contains("(os error 32)"), &problem),
             None => usual(panic),
         }
     }));
 }
 
-/// Text in a style; plain where the stream is no terminal.
+/// Text in a style; plain if the stream is not a terminal.
 pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }

@@ -1,7 +1,8 @@
 //! `wootz run`: a prompt in, an answer out.
 
-use crate::models::{self, Choice, Failure};
+use crate::models::{self, Choice, Draft, Failure};
 use crate::output::{DIM, HEAD, Outcome, bytes, paint};
+use crate::ranks;
 use serde_json::json;
 use std::io::{IsTerminal, Read, Write};
 use std::ops::ControlFlow;
@@ -9,7 +10,7 @@ use std::process::ExitCode;
 use wootz_llm::chat::Message;
 use wootz_llm::sampling::Sampling;
 use wootz_llm::tokenizer::Encoding;
-use wootz_llm::{Generated, Model, Request, Session};
+use wootz_llm::{Generated, Model, Request, Session, Speculation};
 
 /// Answer a prompt with a language model
 #[derive(clap::Args)]
@@ -24,6 +25,8 @@ pub struct Args {
     limit: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    draft: Draft,
     /// System prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
@@ -41,36 +44,42 @@ pub struct Args {
 /// How tokens are chosen.
 #[derive(clap::Args)]
 pub struct SamplingArgs {
-    /// Sampling temperature (0 = greedy)
-    #[arg(long, default_value_t = 0.0)]
-    temp: f32,
-    /// Sample from the k most likely tokens (0 = no limit)
-    #[arg(long, default_value_t = 40)]
-    top_k: usize,
-    /// Sample from the smallest set of tokens whose probability adds up to this (nucleus sampling)
-    #[arg(long, default_value_t = 0.95)]
-    top_p: f32,
-    /// Drop tokens less likely than this fraction of the most likely one
-    #[arg(long, default_value_t = 0.05)]
-    min_p: f32,
-    /// Repetition penalty on recent tokens (1 = off)
-    #[arg(long, default_value_t = 1.1)]
-    repeat_penalty: f32,
+    /// Sampling temperature (0 = greedy) [default: what the model file recommends, otherwise 0]
+    #[arg(long)]
+    temp: Option<f32>,
+    /// Sample from the k most likely tokens (0 = no limit) [default: the model's, otherwise 40]
+    #[arg(long)]
+    top_k: Option<usize>,
+    /// Sample from the smallest set of tokens whose probability adds up to this [default: the model's, otherwise 0.95]
+    #[arg(long)]
+    top_p: Option<f32>,
+    /// Drop tokens less likely than this fraction of the most likely one [default: the model's, otherwise 0.05]
+    #[arg(long)]
+    min_p: Option<f32>,
+    /// Repetition penalty on recent tokens (1 = off) [default: the model's, otherwise 1]
+    #[arg(long)]
+    repeat_penalty: Option<f32>,
     /// Random seed [default: random]
     #[arg(long)]
     seed: Option<u64>,
 }
 
 impl SamplingArgs {
-    pub fn sampling(&self) -> Sampling {
+    /// What was asked for, and otherwise what the model recommends.
+    pub fn over(&self, model: Sampling) -> Sampling {
         Sampling {
-            temperature: self.temp,
-            top_k: self.top_k,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            repeat_penalty: self.repeat_penalty,
-            ..Sampling::default()
+            temperature: self.temp.unwrap_or(model.temperature),
+            top_k: self.top_k.unwrap_or(model.top_k),
+            top_p: self.top_p.unwrap_or(model.top_p),
+            min_p: self.min_p.unwrap_or(model.min_p),
+            repeat_penalty: self.repeat_penalty.unwrap_or(model.repeat_penalty),
+            repeat_last: model.repeat_last,
         }
+    }
+
+    /// Refuses impossible settings before a model is loaded.
+    pub fn check(&self) -> Result<(), Failure> {
+        Ok(self.over(Sampling::default()).check()?)
     }
 
     pub fn seed(&self) -> u64 {
@@ -80,21 +89,26 @@ impl SamplingArgs {
 }
 
 pub fn run(args: &Args) -> Outcome {
-    args.sampling.sampling().check()?;
+    args.sampling.check()?;
+    ranks::group()?;
     let texts = prompts(args)?;
     let model = args.choice.load()?;
+    let seed = ranks::shared_seed(args.sampling.seed())?;
     let request = |text: &String| {
         Ok(Request {
             prompt: encode(args, &model, text)?,
             limit: args.limit,
-            sampling: args.sampling.sampling(),
-            seed: args.sampling.seed(),
+            sampling: args.sampling.over(model.sampling()),
+            seed,
             stops: args.stop.clone(),
         })
     };
     let requests = texts.iter().map(request).collect::<Result<Vec<_>, Failure>>()?;
     match requests.as_slice() {
-        [request] => one(args, &mut args.choice.session(&model)?, request)?,
+        [request] => {
+            let mut speculation = args.draft.speculation(&args.choice, &model)?;
+            one(args, &mut args.choice.session(&model)?, request, speculation.as_mut())?;
+        }
         _ => {
             let sessions = texts.iter().map(|_| args.choice.session(&model));
             several(args, &texts, &mut sessions.collect::<Result<Vec<_>, Failure>>()?, &requests)?;
@@ -104,18 +118,31 @@ pub fn run(args: &Args) -> Outcome {
 }
 
 /// Shows the answer as it comes.
-fn one(args: &Args, session: &mut Session, request: &Request) -> Result<(), Failure> {
+fn one(
+    args: &Args,
+    session: &mut Session,
+    request: &Request,
+    mut speculation: Option<&mut Speculation>,
+) -> Result<(), Failure> {
     let mut out = std::io::stdout();
-    let generated = session.generate(request, |piece| {
+    let generated = session.generate_with(request, speculation.as_deref_mut(), |piece| {
         let shown = if args.json { Ok(()) } else { write!(out, "{piece}").and_then(|()| out.flush()) };
         // The reader has closed the pipe, so there is no point in going on.
         if shown.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
+    let guesses = speculation.map(|speculation| speculation.counts());
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report(args, session, &generated))?);
+        let mut report = report(args, session, &generated);
+        if let Some((read, kept)) = guesses {
+            report["draft"] = json!({ "tokens": read, "kept": kept });
+        }
+        println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
         println!();
-        anstream::eprintln!("{}", paint(DIM, summary(session, &generated)));
+        let kept = guesses.map_or(String::new(), |(read, kept)| format!(", {kept} of {read} guesses kept"));
+        if ranks::speaks() {
+            anstream::eprintln!("{}", paint(DIM, summary(session, &generated) + &kept));
+        }
     }
     Ok(())
 }
@@ -140,24 +167,34 @@ fn several(
     let time = answers.iter().map(|a| a.decode_time).max().unwrap_or_default();
     let rate = count as f64 / time.as_secs_f64().max(1e-9);
     let what = format!("{count} tokens of {} answers at {rate:.1}/s together", answers.len());
-    anstream::eprintln!("{}", paint(DIM, what));
+    if ranks::speaks() {
+        anstream::eprintln!("{}", paint(DIM, what));
+    }
     Ok(())
 }
 
 fn prompts(args: &Args) -> Result<Vec<String>, Failure> {
     let mut texts = args.prompts.clone();
     if texts.is_empty() {
-        if std::io::stdin().is_terminal() {
-            return Err("no prompt was given; use `wootz run \"…\"` for one answer, or `wootz chat` for a conversation".into());
-        }
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text)?;
-        texts.push(text);
+        // Launchers give the input to rank 0 alone.
+        texts.extend(ranks::shared(|| read_prompt().map(Some))?);
     }
     if texts.iter().any(|text| text.trim().is_empty()) {
         return Err("the prompt is empty".into());
     }
     Ok(texts)
+}
+
+fn read_prompt() -> Result<String, Failure> {
+    if std::io::stdin().is_terminal() {
+        return Err(
+            "no prompt was given; use `wootz run \"…\"` for one answer, or `wootz chat` for a conversation"
+                .into(),
+        );
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The tokens of the prompt, in the model's own form of a conversation where it has one.
@@ -183,7 +220,7 @@ fn summary(session: &Session, generated: &Generated) -> String {
         generated.prompt_rate(),
         generated.tokens.len(),
         generated.decode_rate(),
-        models::device_line(session.model()),
+        models::home(session.model()),
         bytes(session.state_bytes()),
     )
 }
@@ -199,6 +236,10 @@ fn report(args: &Args, session: &Session, generated: &Generated) -> serde_json::
         "prompt_tokens_per_second": generated.prompt_rate(),
         "decode_tokens_per_second": generated.decode_rate(),
         "device": model.device().name(),
+        "ranks": model.share().map(|share| json!({
+            "count": share.group().size(), "parallel": share.parallel().name(), "weights_bytes": share.bytes(model.gguf()),
+            "operations": share.group().traffic().operations, "sent_bytes": share.group().traffic().bytes,
+        })),
         "device_reason": model.placement().map(|placement| placement.reason(model.device())),
         "notices": session.notices().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "memory": {

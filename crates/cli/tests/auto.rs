@@ -39,7 +39,7 @@ fn a_real_gpu_answers_without_a_flag_as_the_cpu_does() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = model(folder.path());
     let path = path.to_str().expect("a plain path");
-    let run = ["run", "-m", path, "--raw", "--json", "--precise", "--temp", "0", "--repeat-penalty", "1"];
+    let run = ["run", "-m", path, "--raw", "--json", "--temp", "0"];
     let prompt = ["-n", "6", "one two three"];
     let run: Vec<&str> = run.into_iter().chain(prompt).collect();
     let on_cpu: Vec<&str> = run.iter().copied().chain(["--device", "cpu"]).collect();
@@ -63,6 +63,27 @@ fn a_real_gpu_answers_without_a_flag_as_the_cpu_does() {
         assert_eq!(chosen["name"], name);
         assert!(chosen["decode_tokens_per_second"].as_f64().is_some_and(|rate| rate > 0.0));
         assert!(list.iter().any(|d| d["name"] == "cpu" && d["chosen"] == false));
+    }
+}
+
+#[test]
+fn a_real_gpu_embeds_without_a_flag_as_the_cpu_does() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/tests/golden");
+    for family in ["bert", "qwen3"] {
+        let path = format!("{golden}/tiny-{family}.model");
+        let embed = ["embed", "-m", &path, "the cat sat"];
+        let vector = |output: &Output| -> Vec<f32> {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            serde_json::from_slice(&output.stdout).expect("a vector")
+        };
+        let expected = vector(&wootz(&embed, &[("WOOTZ_DEVICE", "cpu")]));
+        for name in ["metal", "webgpu"] {
+            let output = wootz(&embed, &[("WOOTZ_PRETEND_REAL", name)]);
+            let status = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(status.contains(&format!("on {name} (about")), "{status}");
+            let far = vector(&output).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(far < 1e-4, "{family} on {name}: {far}");
+        }
     }
 }
 

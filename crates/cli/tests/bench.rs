@@ -168,3 +168,22 @@ fn an_interrupt_keeps_what_is_measured() {
     assert!(told(&output).contains("these results are partial"), "{}", told(&output));
     assert!(!read(Path::new(&json)).complete);
 }
+
+/// The environment asks for what cannot be: one line that says so, and no result by something else.
+#[test]
+fn instruction_sets_and_threads_that_cannot_be_are_errors() {
+    for (variable, value, word) in [
+        ("WOOTZ_ISA", "avx9000", "baseline"),
+        ("WOOTZ_THREADS", "0", "from 1 to 1024"),
+        ("WOOTZ_THREADS", "many", "from 1 to 1024"),
+    ] {
+        let output = wootz(&SHORT).arg("one op on 16").env(variable, value).output().unwrap();
+        let text = told(&output);
+        assert!(!output.status.success() && text.contains(variable) && text.contains(word), "{text}");
+        assert!(!text.contains("panicked") && text.trim().lines().count() == 1, "{text}");
+    }
+    for (variable, value) in [("WOOTZ_ISA", "baseline"), ("WOOTZ_THREADS", "1000")] {
+        let output = wootz(&SHORT).arg("one op on 16").env(variable, value).output().unwrap();
+        assert!(output.status.success(), "{variable}={value}: {}", told(&output));
+    }
+}

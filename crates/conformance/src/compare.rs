@@ -4,7 +4,7 @@ use crate::tolerance::{Tolerance, power_of_two, top_exponent, ulp};
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Number, Shape};
 
-/// What is wrong with a result.
+/// How a result differs from the expected one.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Mismatch {
     /// Another shape than expected.

@@ -38,6 +38,15 @@ pub const EXCEPTIONS: &[Exception] = &[
         reason: "refused: Metal has no 64-bit floats",
     },
     Exception {
+        device: "metal",
+        family: None,
+        op: None,
+        dtype: None,
+        values: Some(Values::Subnormal),
+        failure: None,
+        reason: "Apple's GPUs take subnormal single-precision operands for zero, and so does SoftMetal",
+    },
+    Exception {
         device: "webgpu",
         family: None,
         op: None,

@@ -5,7 +5,7 @@ use crate::leaf::Leaf;
 use crate::random::Random;
 use crate::values;
 use wootz_blocks::BlockFormat;
-use wootz_ir::op::ScatterMode;
+use wootz_ir::op::{Activations, ScatterMode};
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, ElementwiseOp, Fault, Kind, Number, build};
 
@@ -48,6 +48,8 @@ pub fn expected_faults() -> Vec<FaultCase> {
     }
     for index in [3, -4] {
         list.push(quant_gather(index));
+        list.push(expert_matmul(index, 1));
+        list.push(expert_matmul(index, 16));
     }
     list.push(first_of_two());
     list
@@ -102,6 +104,20 @@ fn quant_gather(index: i64) -> FaultCase {
     let leaves = vec![Leaf::contiguous(weights), Leaf::contiguous(rows)];
     let build: Build = Box::new(|n| build::quant_gather(&n[0], &n[1], BlockFormat::Q8_0));
     case(name, "quant_gather", Fault::IndexOutOfRange, leaves, build)
+}
+
+/// One bad choice among few, or among so many that they are sorted.
+fn expert_matmul(choice: i64, rows: usize) -> FaultCase {
+    let name = format!("expert_matmul/Q8_0/f32/fault/{choice}/{rows}");
+    let x = whole(&name, &[rows, 32], DType::F32);
+    let weights = HostTensor::new([3, 2, 34], DType::U8, vec![Number::Int(0); 204]);
+    let mut choices = vec![Number::Int(1); 2 * rows];
+    choices[rows] = Number::Int(choice);
+    let choices = HostTensor::new([rows, 2], DType::I64, choices);
+    let leaves = vec![x, Leaf::contiguous(weights), Leaf::contiguous(choices)];
+    let build: Build =
+        Box::new(|n| build::expert_matmul(&n[0], &n[1], &n[2], BlockFormat::Q8_0, Activations::Rounded));
+    case(name, "expert_matmul", Fault::IndexOutOfRange, leaves, build)
 }
 
 /// A bad index, and in a later step, behind a sort, divisors of zero: what is reported is the earlier step's fault.

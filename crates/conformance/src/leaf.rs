@@ -198,7 +198,7 @@ pub fn encode(dtype: DType, numbers: &[Number]) -> Vec<u8> {
     bytes
 }
 
-/// A row-major tensor from little-endian bytes. Bytes that are no bool read as true.
+/// A row-major tensor from little-endian bytes. Bytes other than 0 read as true.
 pub fn decode(shape: &Shape, dtype: DType, bytes: &[u8]) -> HostTensor {
     let number = |b: &[u8]| {
         let mut wide = [0u8; 8];

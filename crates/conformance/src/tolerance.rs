@@ -25,7 +25,7 @@ impl Tolerance {
     /// Equal values, zeros with their sign: for copies and ops about signs.
     pub const SIGNED: Tolerance = Tolerance { signed_zeros: true, ..Tolerance::EXACT };
 
-    /// So many units in the last place.
+    /// Units in the last place.
     pub const fn ulps(ulps: f64) -> Tolerance {
         Tolerance { ulps, ..Tolerance::EXACT }
     }

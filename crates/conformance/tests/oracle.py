@@ -158,7 +158,7 @@ def np_rope(x, positions, frequencies, style):
     return out
 
 
-def np_attention(q, k, v, mask, position, window, softcap):
+def np_attention(q, k, v, mask, position, window, softcap, sinks):
     group = q.shape[1] // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
     scores = np.einsum("bhtd,bhsd->bhts", q, k) / math.sqrt(q.shape[3])
@@ -173,7 +173,9 @@ def np_attention(q, k, v, mask, position, window, softcap):
         if window is not None:
             visible &= keys > last - window
         scores = np.where(visible, scores, -np.inf)
-    weights = np.nan_to_num(np_softmax(scores, 3), nan=0.0)
+    if sinks is not None:
+        scores = np.concatenate([scores, np.broadcast_to(sinks[None, :, None, None], (*scores.shape[:3], 1))], axis=3)
+    weights = np.nan_to_num(np_softmax(scores, 3), nan=0.0)[..., : k.shape[2]]
     return np.einsum("bhts,bhse->bhte", weights, v)
 
 

@@ -1,6 +1,6 @@
 //! The CPU as a device.
 
-use crate::exec::CpuExecutable;
+use crate::exec::{CpuExecutable, small};
 use crate::isa;
 use crate::memory::{Block, CpuMemory, memory};
 use crate::quant;
@@ -11,7 +11,7 @@ use wootz_backend::{
     Backend, Buffer, DeviceInfo, DeviceKind, Executable, Fence, HostMemory, MemoryStats, Pool, PoolLimits,
     Run,
 };
-use wootz_ir::{CustomKernel, DType, Error, Result};
+use wootz_ir::{CustomKernel, DType, Error, Result, SmallGraph};
 use wootz_plan::{Capabilities, Plan};
 
 /// The host's cores, with all of its memory.
@@ -49,7 +49,15 @@ impl CpuBackend {
         CpuMemory::for_run(&self.pool, bytes).ok_or_else(|| self.out_of_memory(bytes, op))
     }
 
-    fn out_of_memory(&self, bytes: usize, op: &str) -> Error {
+    /// Memory for a result that may be so small that it needs no block.
+    pub(crate) fn reserve_small(&self, bytes: usize, op: &str) -> Result<CpuMemory> {
+        match CpuMemory::inline(bytes) {
+            Some(memory) => Ok(memory),
+            None => self.reserve(bytes, op),
+        }
+    }
+
+    pub(crate) fn out_of_memory(&self, bytes: usize, op: &str) -> Error {
         Error::OutOfMemory {
             device: self.info.name.clone(),
             op: op.into(),
@@ -140,6 +148,10 @@ impl Backend for CpuBackend {
             Error::Device { device: self.info.name.clone(), detail }
         })?;
         executable.run(self, run).map(Fence::done)
+    }
+
+    fn run_small(&self, graph: &SmallGraph<Buffer>) -> Result<Option<Buffer>> {
+        small::run(self, graph)
     }
 
     fn memory(&self) -> MemoryStats {

@@ -12,6 +12,7 @@
 
 pub mod attention;
 mod backend;
+mod bandwidth;
 pub mod convert;
 pub mod copy;
 mod exec;
@@ -27,8 +28,17 @@ pub mod rows;
 pub mod scan;
 pub mod scratch;
 pub mod sort;
+mod sync;
 pub mod team;
 
 pub use backend::CpuBackend;
-pub use peak::measure_fma_gflops;
+pub use bandwidth::{Bandwidth, measure_bandwidth};
+pub use peak::{measure_byte_gops, measure_fma_gflops};
 pub use profile::{KernelTime, profile};
+
+/// Checks what the environment asks of this device: `WOOTZ_ISA` and `WOOTZ_THREADS`. The error says what is wrong with it.
+pub fn check_environment() -> Result<(), String> {
+    isa::requested()?;
+    team::requested_size()?;
+    Ok(())
+}

@@ -1,6 +1,7 @@
 //! Host memory as device memory: pooled blocks, and memory that others own.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::cell::UnsafeCell;
 use std::sync::{Arc, Once};
 use wootz_backend::{Buffer, DeviceMemory, HostMemory, Pool};
 
@@ -60,14 +61,19 @@ pub(crate) struct CpuMemory {
     blank: Option<Once>,
 }
 
+/// Bytes that fit a buffer's handle: sixteen floats.
+const INLINE: usize = 64;
+
 enum Held {
+    /// In the handle itself, which takes neither a block nor a lock.
+    Inline(UnsafeCell<[u64; INLINE / 8]>),
     /// From the pool, and back to it on drop.
     Pooled { block: Option<Block>, size: usize, pool: Arc<Pool<Block>> },
     /// Someone else's: where it was when it came, whatever its owner says later.
     Imported { start: *const u8, _owner: HostMemory },
 }
 
-// SAFETY: pooled memory is owned, and imported memory is kept alive by an owner that may be sent and shared.
+// SAFETY: pooled and inline memory is owned, and imported memory is kept alive by an owner that may be sent and shared.
 unsafe impl Send for CpuMemory {}
 // SAFETY: a shared handle gives out the address only; runs and uploads synchronise their accesses, and imported memory is
 // never written.
@@ -86,6 +92,12 @@ impl CpuMemory {
         let mut memory = CpuMemory::for_run(pool, bytes)?;
         memory.blank = Some(Once::new());
         Some(memory)
+    }
+
+    /// Memory in the handle itself, for a run that writes it before anyone reads it; `None` for more than fits.
+    pub fn inline(bytes: usize) -> Option<CpuMemory> {
+        let held = Held::Inline(UnsafeCell::new([0; INLINE / 8]));
+        (bytes <= INLINE).then_some(CpuMemory { bytes, held, blank: None })
     }
 
     pub fn imported(memory: HostMemory) -> CpuMemory {
@@ -111,6 +123,7 @@ impl CpuMemory {
     /// The first byte. Writing needs the right to: the buffer is a result, scratch, or donated.
     pub fn start(&self) -> *mut u8 {
         match &self.held {
+            Held::Inline(words) => words.get().cast(),
             Held::Pooled { block, .. } => block.as_ref().map_or(std::ptr::null_mut(), |b| b.start),
             Held::Imported { start, .. } => start.cast_mut(),
         }

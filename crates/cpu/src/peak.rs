@@ -1,4 +1,4 @@
-//! The processor's peak rate of f32 multiply-adds, measured: the limit that products are judged by.
+//! The processor's peak rates of multiply-adds, measured: the limits that products are judged by.
 
 use crate::isa::{Lanes, Real};
 use crate::isa_fn;
@@ -35,19 +35,27 @@ isa_fn! {
 
 /// Floating-point operations per nanosecond of all workers of the global team, the best of many tries.
 pub fn measure_fma_gflops() -> f64 {
+    peak(|| ROUNDS * CHAINS * chains(ROUNDS, black_box(0.5)) * 2)
+}
+
+/// Operations on bytes per nanosecond, as quantised products do them, of all workers; `None` where there is no vector kernel.
+pub fn measure_byte_gops() -> Option<f64> {
+    let chains = crate::quant::chains()?;
+    Some(peak(|| chains(black_box(ROUNDS))))
+}
+
+/// Operations per nanosecond of all workers of the global team, the best of many tries. `work` returns how many it did.
+fn peak(work: impl Fn() -> usize + Sync) -> f64 {
     let team = Team::global();
-    let lanes = chains(0, 0.5);
-    let flops = (ROUNDS * CHAINS * lanes * 2) as f64;
     let mut best = 0.0f64;
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
-        let workers = AtomicUsize::new(0);
+        let done = AtomicUsize::new(0);
         let begin = Instant::now();
         team.run(&|_| {
-            workers.fetch_add(1, Ordering::Relaxed);
-            chains(ROUNDS, black_box(0.5));
+            done.fetch_add(work(), Ordering::Relaxed);
         });
-        best = best.max(flops * workers.into_inner() as f64 / begin.elapsed().as_secs_f64() / 1e9);
+        best = best.max(done.into_inner() as f64 / begin.elapsed().as_secs_f64() / 1e9);
     }
     best
 }

@@ -48,7 +48,7 @@ pub fn profile<R>(f: impl FnOnce() -> R) -> (R, Vec<KernelTime>) {
     (result, times)
 }
 
-/// Whether somebody looks. All workers of a region must get the same answer: ask before it begins.
+/// Whether profiling is on. Ask before a region begins, so that all its workers get the same answer.
 pub(crate) fn is_watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
 }
@@ -56,7 +56,9 @@ pub(crate) fn is_watched() -> bool {
 pub(crate) fn note(step: &Step, since: Instant) {
     let name = step.kernel.name();
     let kernel = match &step.kernel {
-        Kernel::QuantMatmul { format, .. } | Kernel::QuantGather { format } => format!("{name} {format}"),
+        Kernel::QuantMatmul { format, .. }
+        | Kernel::ExpertMatmul { format, .. }
+        | Kernel::QuantGather { format } => format!("{name} {format}"),
         _ => name.to_string(),
     };
     let mut notes = NOTES.lock();

@@ -1,6 +1,18 @@
 //! Working memory for kernels, aligned for vector loads, in huge pages where it is large.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use wootz_backend::inject::{Point, fails};
+
+/// The payload of the unwind out of a kernel that got no working memory, in bytes. The device makes an error of it.
+pub(crate) struct NoMemory(pub usize);
+
+impl NoMemory {
+    /// Leaves the kernel.
+    pub fn raise(self) -> ! {
+        // Not a mistake that a panic hook would have to tell of.
+        std::panic::resume_unwind(Box::new(self))
+    }
+}
 
 /// Alignment of everything in a [`Scratch`]: one cache line, one AVX-512 register.
 pub const ALIGN: usize = 64;
@@ -50,10 +62,13 @@ impl Scratch {
         if bytes > self.bytes {
             self.free();
             let layout = Self::layout(bytes);
-            // SAFETY: the layout has a size above 0, because `bytes` is above what we had.
-            self.start = unsafe { alloc_zeroed(layout) };
+            self.start = match fails(Point::Memory) {
+                true => std::ptr::null_mut(),
+                // SAFETY: the layout has a size above 0, because `bytes` is above what we had.
+                false => unsafe { alloc_zeroed(layout) },
+            };
             if self.start.is_null() {
-                handle_alloc_error(layout);
+                NoMemory(bytes).raise();
             }
             // SAFETY: allocated just now, with this size.
             unsafe { advise_huge_pages(self.start, bytes) };

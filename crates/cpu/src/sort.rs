@@ -2,12 +2,16 @@
 //!
 //! A value becomes an unsigned key of the same order. Where the places are asked for, key and place together are one
 //! integer, so that any sort of integers is a stable sort of values; otherwise keys alone are sorted and made into values
-//! again. Short rows are sorted by comparing, long ones digit by digit from the lowest, and a very long one by all workers
-//! together ([`Together`]).
+//! again. Short rows are sorted by comparing, long ones with vector instructions where there are any (`vector`) and otherwise digit
+//! by digit from the lowest, and a very long one by all workers together ([`Together`]).
 
 #[cfg(test)]
 mod tests;
+#[cfg(target_arch = "x86_64")]
+mod vector;
 
+#[cfg(target_arch = "x86_64")]
+use crate::isa;
 use crate::team::{SyncPtr, Worker};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -174,7 +178,13 @@ impl<K: Item> Sorter<K> {
             self.items.select_nth_unstable(limit - 1);
             self.items.truncate(limit);
         }
-        if self.items.len() < LONG {
+        let n = self.items.len();
+        if n >= FEW && K::has_vectors() {
+            if self.spare.len() < n {
+                self.spare.resize(n, K::default());
+            }
+            K::sort_by_vectors(&mut self.items, &mut self.spare);
+        } else if n < LONG {
             self.items.sort_unstable()
         } else {
             self.sort_by_digits(S::BITS)
@@ -212,8 +222,9 @@ impl<K: Item> Sorter<K> {
     }
 }
 
-/// One row that all workers of a region sort together, digit by digit: each counts the digits of its share, learns from
-/// everybody's counts where its items go, and puts them there.
+/// One row that all workers of a region sort together. With vectors, each sorts the items of a range of values, which a sample of
+/// the row divides. Digit by digit, each counts the digits of its share, learns from everybody's counts where its items go, and
+/// puts them there.
 pub struct Together<'a, K> {
     worker: &'a Worker<'a>,
     /// The items, and as much room again.
@@ -223,7 +234,7 @@ pub struct Together<'a, K> {
 }
 
 impl<'a, K: Item> Together<'a, K> {
-    /// Bytes of memory for a row of `len` items and so many workers.
+    /// Bytes of memory for a row of `len` items and that many workers.
     pub const fn bytes(len: usize, workers: usize) -> usize {
         2 * (len * size_of::<K>()).next_multiple_of(64) + workers * size_of::<[u32; DIGITS]>()
     }
@@ -243,13 +254,18 @@ impl<'a, K: Item> Together<'a, K> {
         self.worker.split(self.len, 64 / size_of::<K>())
     }
 
-    /// Sorts by the key in `bits`. `fill` writes this worker's share of the items; the answer is its share of them in order.
-    pub fn sort(&mut self, bits: Range<u32>, fill: impl FnOnce(&mut [K])) -> &[K] {
+    /// Sorts by the key in `bits`. `fill` writes this worker's share of the items; the answer is a part of them in order, and
+    /// which part: every worker has another.
+    pub fn sort(&mut self, bits: Range<u32>, fill: impl FnOnce(&mut [K])) -> (Range<usize>, &[K]) {
         let share = self.share();
-        // SAFETY: workers have disjoint shares of the items and counts of their own; barriers separate writing from reading
-        // what others wrote; and `new` promises the memory.
+        // SAFETY: workers have disjoint shares of the items, and `new` promises the memory.
+        fill(unsafe { self.items[0].slice_mut(share.clone()) });
+        if K::has_vectors() && self.worker.count() <= MOST_RANGES {
+            // SAFETY: every worker comes here.
+            return unsafe { self.sort_range() };
+        }
+        // SAFETY: as above; barriers separate writing from reading what others wrote.
         unsafe {
-            fill(self.items[0].slice_mut(share.clone()));
             for bit in bits.step_by(DIGIT as usize) {
                 let own = &mut self.counts.slice_mut(self.worker.index()..self.worker.index() + 1)[0];
                 own.fill(0);
@@ -268,7 +284,49 @@ impl<'a, K: Item> Together<'a, K> {
                 }
                 self.worker.barrier();
             }
-            self.items[0].slice_mut(share)
+            (share.clone(), self.items[0].slice_mut(share))
+        }
+    }
+
+    /// Sorts the items of this worker's range of values.
+    ///
+    /// # Safety
+    /// Every worker's share of the items is written, and every worker calls it.
+    unsafe fn sort_range(&mut self) -> (Range<usize>, &[K]) {
+        let (worker, workers) = (self.worker.index(), self.worker.count());
+        let [items, spare] = self.items;
+        // SAFETY: between the barriers the items are only read, and each worker writes its own count and its own part of the
+        // spare room; after the last one, only its own part of both.
+        unsafe {
+            if workers == 1 {
+                let all = items.slice_mut(0..self.len);
+                K::sort_by_vectors(all, spare.slice_mut(0..self.len));
+                return (0..self.len, all);
+            }
+            self.worker.barrier();
+            let all: &[K] = items.slice_mut(0..self.len);
+            let (low, high) = range_of_values(all, worker, workers);
+            let is_own = |item: K| (item >= low) & high.is_none_or(|high| item < high);
+            let own = all.iter().map(|&item| usize::from(is_own(item))).sum::<usize>();
+            (*self.counts.get().add(worker))[0] = own as u32;
+            self.worker.barrier();
+            let before = |w: usize| (&(*self.counts.get().add(w)))[0] as usize;
+            let start: usize = (0..worker).map(before).sum();
+            let to = spare.get().add(start);
+            let mut found = 0;
+            for &item in all {
+                if found == own {
+                    break;
+                }
+                // Written always, and kept if the next one does not take its room.
+                *to.add(found) = item;
+                found += usize::from(is_own(item));
+            }
+            self.worker.barrier();
+            let range = start..start + own;
+            let sorted = spare.slice_mut(range.clone());
+            K::sort_by_vectors(sorted, items.slice_mut(range.clone()));
+            (range, sorted)
         }
     }
 
@@ -296,6 +354,21 @@ impl<'a, K: Item> Together<'a, K> {
     }
 }
 
+/// The range of values that a worker sorts: from one on, and up to another if it is not the last. All workers divide the values
+/// alike, by a sample.
+fn range_of_values<K: Item>(all: &[K], worker: usize, workers: usize) -> (K, Option<K>) {
+    const SAMPLES: usize = 64;
+    if all.is_empty() {
+        return (K::default(), None);
+    }
+    let count = SAMPLES * workers;
+    let mut sample: Vec<K> = (0..count).map(|i| all[i * all.len() / count]).collect();
+    sample.sort_unstable();
+    let border = |worker: usize| sample[worker * SAMPLES];
+    let low = if worker == 0 { K::default() } else { border(worker) };
+    (low, (worker + 1 < workers).then(|| border(worker + 1)))
+}
+
 /// An integer that has a key in its upper half and a place in its lower one, or a key alone.
 pub trait Item: Ord + Copy + Default {
     /// Bits of the lower half.
@@ -310,16 +383,30 @@ pub trait Item: Ord + Copy + Default {
     fn place(self) -> u64;
     /// The digit from this bit on.
     fn digit(self, bit: u32) -> usize;
+    /// Whether [`Item::sort_by_vectors`] can be called.
+    fn has_vectors() -> bool {
+        false
+    }
+    /// Sorts items with vector instructions, with as much room again.
+    fn sort_by_vectors(items: &mut [Self], spare: &mut [Self]) {
+        let _ = (items, spare);
+        unreachable!("there are no vector instructions for these items");
+    }
 }
 
-/// Bits of a digit: its counts fit the first cache, and three digits make 32 bits.
-const DIGIT: u32 = 11;
+/// Bits of a digit. More would make fewer passes, but each writes to as many pages at a time as there are digits: beyond some
+/// hundred, every write misses the translation buffer.
+const DIGIT: u32 = 8;
 const DIGITS: usize = 1 << DIGIT;
 /// Rows from this length on are sorted by digits.
 const LONG: usize = 2048;
+/// Rows from this length on are worth vector instructions.
+const FEW: usize = 24;
+/// Workers that divide a row by values; each of them reads all of it.
+const MOST_RANGES: usize = 16;
 
 macro_rules! items {
-    ($($t:ty)*) => {$(
+    ($($t:ty $(: $vectors:ident)?)*) => {$(
         impl Item for $t {
             const HALF: u32 = <$t>::BITS / 2;
             #[inline(always)]
@@ -342,7 +429,19 @@ macro_rules! items {
             fn digit(self, bit: u32) -> usize {
                 (self >> bit) as usize % DIGITS
             }
+            $(
+                #[cfg(target_arch = "x86_64")]
+                fn has_vectors() -> bool {
+                    isa::level() == isa::Level::Avx512
+                }
+                #[cfg(target_arch = "x86_64")]
+                fn sort_by_vectors(items: &mut [$t], spare: &mut [$t]) {
+                    assert!(Self::has_vectors(), "the processor has no such vectors, or was not to use them");
+                    // SAFETY: the level says that the processor has them.
+                    unsafe { vector::$vectors::sort(items, spare) }
+                }
+            )?
         }
     )*};
 }
-items! { u32 u64 u128 }
+items! { u32: wide32 u64: wide64 u128 }

@@ -36,6 +36,21 @@ impl Bytes {
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map"))?;
         Ok(Bytes(Source::Mapped(Arc::new(map))))
     }
+
+    /// Gives the memory of these bytes back, where they are mapped: they are read from the file again when somebody looks at them.
+    pub fn forget(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let Source::Mapped(map) = &self.0 {
+            // SAFETY: the map is of a file and read-only, so that pages that are dropped come back as they were.
+            let dropped = unsafe {
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, range.start, range.len())
+            };
+            // It is advice: without, the bytes stay in memory.
+            let _ = dropped;
+        }
+        #[cfg(not(unix))]
+        let _ = range;
+    }
 }
 
 impl<T: Into<Arc<[u8]>>> From<T> for Bytes {

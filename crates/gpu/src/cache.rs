@@ -9,7 +9,14 @@ const MOST: usize = 4096;
 
 /// What has been compiled on a device, by key.
 pub struct Cache<T> {
-    known: Mutex<FxHashMap<String, Arc<OnceLock<T>>>>,
+    known: Mutex<FxHashMap<String, Arc<Slot<T>>>>,
+}
+
+/// Where one of them is, once it has been made.
+struct Slot<T> {
+    value: OnceLock<T>,
+    /// Held by the thread that makes it.
+    making: Mutex<()>,
 }
 
 impl<T> Default for Cache<T> {
@@ -18,9 +25,28 @@ impl<T> Default for Cache<T> {
     }
 }
 
-impl<T> Cache<T> {
-    /// The place of what has this key, filled or not.
-    pub fn slot(&self, key: &str) -> Arc<OnceLock<T>> {
+impl<T: Clone> Cache<T> {
+    /// What has this key, made by whoever asks first while others wait. A failure is not remembered: it may pass (a full disk, a
+    /// compiler that was killed), so whoever asks next tries again.
+    pub fn get_or_make<E>(&self, key: &str, make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let slot = self.slot(key);
+        if let Some(value) = slot.value.get() {
+            return Ok(value.clone());
+        }
+        let _making = slot.making.lock();
+        if let Some(value) = slot.value.get() {
+            return Ok(value.clone());
+        }
+        let made = make()?;
+        Ok(slot.value.get_or_init(|| made).clone())
+    }
+
+    /// Whether it has been made.
+    pub fn contains(&self, key: &str) -> bool {
+        self.known.lock().get(key).is_some_and(|slot| slot.value.get().is_some())
+    }
+
+    fn slot(&self, key: &str) -> Arc<Slot<T>> {
         let mut known = self.known.lock();
         if let Some(slot) = known.get(key) {
             return slot.clone();
@@ -28,11 +54,38 @@ impl<T> Cache<T> {
         if known.len() >= MOST {
             known.clear();
         }
-        known.entry(key.to_string()).or_default().clone()
+        let empty = || Arc::new(Slot { value: OnceLock::new(), making: Mutex::new(()) });
+        known.entry(key.to_string()).or_insert_with(empty).clone()
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.known.lock().values().filter(|slot| slot.get().is_some()).count()
+        self.known.lock().values().filter(|slot| slot.value.get().is_some()).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_failure_is_forgotten_and_success_is_shared() {
+        let cache = Cache::default();
+        assert_eq!(cache.get_or_make("k", || Err::<i32, _>("disk full")), Err("disk full"));
+        assert!(!cache.contains("k") && cache.count() == 0);
+        let made = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let value = cache.get_or_make("k", || {
+                        made.fetch_add(1, Ordering::Relaxed);
+                        Ok::<_, &str>(7)
+                    });
+                    assert_eq!(value, Ok(7));
+                });
+            }
+        });
+        assert_eq!((made.into_inner(), cache.count(), cache.contains("k")), (1, 1, true));
     }
 }

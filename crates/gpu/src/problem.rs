@@ -1,4 +1,4 @@
-//! What a step asks of its kernel, in the numbers from which a variant is chosen.
+//! Problem descriptors: the numbers of a step from which a kernel variant is chosen.
 
 use wootz_ir::Shape;
 use wootz_ir::op::AttentionSpec;

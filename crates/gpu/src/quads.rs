@@ -70,7 +70,7 @@ impl<L: Language> Code<'_, L> {
         self.push(&L::function(&function, &body));
     }
 
-    /// `finish_4(i, v)`, with `finish` where the stores are no quads.
+    /// `finish_4(i, v)`, with `finish` where the stores are not quads.
     pub fn finish_4(&mut self, value: Option<ScalarType>) {
         let step = self.step;
         let body = if in_quads::<L>(step) {

@@ -1,10 +1,10 @@
-//! Ops that a user writes: one name, and an implementation for each device that shall run it.
+//! Ops that a user writes: one name, and an implementation for each device that should run it.
 //!
 //! An implementation reads its operands as row-major arrays, one binding each in their order, and writes the whole
 //! result, the binding after them. A device runs the op if it finds an implementation in its own language.
 
 use crate::dtype::{DType, Number};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::shape::Shape;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -57,8 +57,8 @@ pub struct HostArray<'a> {
     pub shape: &'a Shape,
 }
 
-/// Computes a result's bytes from operands; the result's are zero before.
-pub type HostFn = dyn Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync;
+/// Computes a result's bytes from operands; the result's are zero before. An error ends the evaluation.
+pub type HostFn = dyn Fn(&[HostArray<'_>], &mut [u8]) -> Result<()> + Send + Sync;
 
 /// A user's op. Equal ones have the same name, sources and host function.
 #[derive(Clone, Default)]
@@ -92,9 +92,18 @@ impl CustomKernel {
 
     /// With an implementation for the CPU.
     #[must_use]
-    pub fn with_host(
+    pub fn with_host(self, f: impl Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync + 'static) -> CustomKernel {
+        self.with_fallible_host(move |operands, result| {
+            f(operands, result);
+            Ok(())
+        })
+    }
+
+    /// With an implementation for the CPU that can fail: its error becomes that of the evaluation.
+    #[must_use]
+    pub fn with_fallible_host(
         mut self,
-        f: impl Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync + 'static,
+        f: impl Fn(&[HostArray<'_>], &mut [u8]) -> Result<()> + Send + Sync + 'static,
     ) -> CustomKernel {
         self.host = Some(Arc::new(f));
         self

@@ -1,5 +1,6 @@
 //! Element types, their promotion, and single values of them.
 
+use smallvec::SmallVec;
 use std::fmt;
 use wootz_blocks::BlockFormat;
 
@@ -314,6 +315,49 @@ impl Number {
             DType::I16 => Number::Int(wide as i16 as i64),
             DType::I32 => Number::Int(wide as i32 as i64),
             _ => Number::Int(wide as i64),
+        }
+    }
+
+    /// The bytes of this number as an element of a dtype, in the machine's order. The number is [cast](Number::cast) first.
+    pub fn to_bytes(self, dtype: DType) -> SmallVec<[u8; 8]> {
+        let number = self.cast(dtype);
+        let (float, integer) = (number.to_f64(), number.to_i64());
+        match dtype {
+            DType::Bool | DType::U8 | DType::I8 => SmallVec::from_slice(&[integer as u8]),
+            DType::U16 | DType::I16 => SmallVec::from_slice(&(integer as u16).to_ne_bytes()),
+            DType::U32 | DType::I32 => SmallVec::from_slice(&(integer as u32).to_ne_bytes()),
+            DType::U64 | DType::I64 => SmallVec::from_slice(&(integer as u64).to_ne_bytes()),
+            DType::F16 => SmallVec::from_slice(&half::f16::from_f64(float).to_ne_bytes()),
+            DType::BF16 => SmallVec::from_slice(&half::bf16::from_f64(float).to_ne_bytes()),
+            DType::F32 => SmallVec::from_slice(&(float as f32).to_ne_bytes()),
+            DType::F64 => SmallVec::from_slice(&float.to_ne_bytes()),
+        }
+    }
+
+    /// The number whose bytes as an element of a dtype these are, in the machine's order.
+    ///
+    /// # Panics
+    /// If there are not as many bytes as the dtype has.
+    pub fn from_bytes(bytes: &[u8], dtype: DType) -> Number {
+        fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+            let mut array = [0; N];
+            array.copy_from_slice(bytes);
+            array
+        }
+        match dtype {
+            DType::Bool => Number::Bool(bytes[0] != 0),
+            DType::U8 => Number::Uint(bytes[0].into()),
+            DType::I8 => Number::Int((bytes[0] as i8).into()),
+            DType::U16 => Number::Uint(u16::from_ne_bytes(array(bytes)).into()),
+            DType::I16 => Number::Int(i16::from_ne_bytes(array(bytes)).into()),
+            DType::U32 => Number::Uint(u32::from_ne_bytes(array(bytes)).into()),
+            DType::I32 => Number::Int(i32::from_ne_bytes(array(bytes)).into()),
+            DType::U64 => Number::Uint(u64::from_ne_bytes(array(bytes))),
+            DType::I64 => Number::Int(i64::from_ne_bytes(array(bytes))),
+            DType::F16 => Number::Float(half::f16::from_ne_bytes(array(bytes)).to_f64()),
+            DType::BF16 => Number::Float(half::bf16::from_ne_bytes(array(bytes)).to_f64()),
+            DType::F32 => Number::Float(f32::from_ne_bytes(array(bytes)).into()),
+            DType::F64 => Number::Float(f64::from_ne_bytes(array(bytes))),
         }
     }
 

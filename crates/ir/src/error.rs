@@ -153,6 +153,8 @@ pub enum Error {
         path: String,
         /// What the system said.
         detail: String,
+        /// The system's number of the error, where it has one.
+        code: Option<i32>,
     },
 }
 
@@ -160,6 +162,11 @@ impl Error {
     /// An [`Error::Argument`].
     pub fn argument(op: &'static str, detail: impl Into<String>) -> Error {
         Error::Argument { op, detail: detail.into() }
+    }
+
+    /// An [`Error::Io`].
+    pub fn io(path: impl Into<String>, error: &std::io::Error) -> Error {
+        Error::Io { path: path.into(), detail: error.to_string(), code: error.raw_os_error() }
     }
 
     /// An [`Error::Format`].

@@ -55,7 +55,7 @@ impl Node {
     /// A node that is a tensor in memory.
     ///
     /// # Panics
-    /// If no tensor can have the layout: see [`Layout::check`], by which whoever knows the memory has to go first.
+    /// If no tensor can have the layout: see [`Layout::check`], which a caller that knows the memory has to call first.
     pub fn leaf(leaf: Leaf, dtype: DType) -> NodeRef {
         if let Err(error) = leaf.layout.check("leaf") {
             panic!("a leaf with a layout that was not checked: {error}");
@@ -91,6 +91,14 @@ impl Node {
     pub fn with_value<T>(&self, look: impl FnOnce(&Leaf) -> T) -> Option<T> {
         match &*self.state.lock() {
             State::Ready(leaf) => Some(look(leaf)),
+            State::Constant(_) | State::Lazy(..) => None,
+        }
+    }
+
+    /// The value, to be changed by the only one who knows the node.
+    pub fn value_mut(&mut self) -> Option<&mut Leaf> {
+        match self.state.get_mut() {
+            State::Ready(leaf) => Some(leaf),
             State::Constant(_) | State::Lazy(..) => None,
         }
     }
@@ -152,6 +160,9 @@ pub struct Graph {
     pub nodes: Vec<GraphNode>,
     /// The nodes asked for.
     pub outputs: Vec<u32>,
+    /// Whether a row's result must not depend on how many rows are computed with it. Devices whose kernels for few rows add in
+    /// another order than those for many then use one kind only.
+    pub batch_invariant: bool,
 }
 
 /// A graph with the values that belong to it.

@@ -165,7 +165,7 @@ impl Layout {
         Ok(())
     }
 
-    /// [`Layout::check`], and refuses positions beyond so many elements.
+    /// [`Layout::check`], and rejects positions beyond that many elements.
     pub fn check_within(&self, op: &'static str, elements: usize) -> Result<()> {
         self.check(op)?;
         match self.reach() {

@@ -4,7 +4,7 @@
 //! graph ([`graph`]); elementwise ops are rows of one table ([`elementwise`]) whose meaning is scalar code
 //! ([`scalar`]); the [`mod@reference`] evaluator computes any graph slowly and obviously, and every backend is judged by it.
 //!
-//! Promises: nothing here panics on user input, recurses over a graph, or knows a device. A node that exists is
+//! Promises: nothing here panics on user input, recurses over a graph of any size, or knows a device. A node that exists is
 //! valid: its operands have the dtypes and shapes that its op asks for.
 #![forbid(unsafe_code)]
 
@@ -20,6 +20,7 @@ pub mod op;
 pub mod reference;
 pub mod scalar;
 pub mod shape;
+pub mod small;
 mod spec;
 
 pub use custom::CustomKernel;
@@ -29,4 +30,5 @@ pub use error::{Error, Fault, Result};
 pub use layout::{Layout, Span, View};
 pub use op::{Family, Op, Reads};
 pub use shape::Shape;
+pub use small::{SmallGraph, SmallStep};
 pub use wootz_blocks::BlockFormat;

@@ -105,13 +105,21 @@ pub enum Op {
         /// How `x` is read.
         activations: Activations,
     },
+    /// `out[r, j] = W[experts[r, j]] · x[r]` for rows `x [r, k]`, chosen matrices `experts [r, j]` of a stack
+    /// `W [e, n, k]`, and the stack given as the bytes of quantised rows. Negative choices count from the end.
+    ExpertMatmul {
+        /// How the rows are coded.
+        format: BlockFormat,
+        /// How `x` is read.
+        activations: Activations,
+    },
     /// Rows of a quantised matrix by index, as floats.
     QuantGather {
         /// How the rows are coded.
         format: BlockFormat,
     },
-    /// RWKV-7's recurrence over r, w, k, v, a, b `[t, h, d]` and a state `[h, d, d]`; the result is the outputs and then
-    /// the new state, flat.
+    /// RWKV-7's recurrence over r, w, k, a, b `[t, h, d]`, v `[t, h, n]` and a state `[h, n, d]`; the result is the outputs
+    /// and then the new state, flat.
     Wkv7,
     /// A user's own kernel over row-major operands.
     Custom(Arc<CustomKernel>),
@@ -148,6 +156,7 @@ impl Op {
             Op::UpdateSlice(_) => "update_slice",
             Op::WriteAt { .. } => "write_at",
             Op::QuantMatmul { .. } => "quant_matmul",
+            Op::ExpertMatmul { .. } => "expert_matmul",
             Op::QuantGather { .. } => "quant_gather",
             Op::Wkv7 => "wkv7",
             Op::Custom(_) => "custom",
@@ -251,6 +260,8 @@ families! {
     WriteAt "write_at" [Plain, Fused, Plain] last faults FEW;
     /// Products with quantised matrices.
     QuantMatmul "quant_matmul" [Fused, Plain] epilogue safe PRODUCT;
+    /// Products of each row with the quantised matrices chosen for it.
+    ExpertMatmul "expert_matmul" [Fused, Plain, Fused] epilogue faults PRODUCT;
     /// Rows of quantised matrices.
     QuantGather "quant_gather" [Plain, Fused] epilogue faults FEW;
     /// RWKV-7's recurrence: two products of the state with a vector, and its update, in each step.
@@ -310,6 +321,7 @@ impl Op {
             Op::Scatter { .. } => Family::Scatter,
             Op::WriteAt { .. } => Family::WriteAt,
             Op::QuantMatmul { .. } => Family::QuantMatmul,
+            Op::ExpertMatmul { .. } => Family::ExpertMatmul,
             Op::QuantGather { .. } => Family::QuantGather,
             Op::Wkv7 => Family::Wkv7,
             Op::Custom(_) => Family::Custom,

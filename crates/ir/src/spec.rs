@@ -180,6 +180,8 @@ pub struct AttentionSpec {
     pub scale: Bits,
     /// A fourth operand is added to the scores.
     pub mask: bool,
+    /// The operand after those has a score for each head, which takes its part of the softmax and gives nothing.
+    pub sinks: bool,
     /// A last operand (i32, one element) is the position of the first query; query `t` sees key `s` when
     /// `s ≤ position + t`.
     pub causal: bool,
@@ -195,6 +197,6 @@ pub enum Activations {
     /// A device may round them to 8 bits with a scale per 32 values. CPUs do, and multiply twice as fast for it.
     #[default]
     Rounded,
-    /// They keep 16 bits at least: a device's results are another's, but for the order of sums.
+    /// They keep at least 16 bits: devices give the same results up to the order of summation.
     Precise,
 }

@@ -1,5 +1,5 @@
 //! Tokens per second of a model: `cargo run --release -p wootz-llm --example speed -- MODEL [PROMPT] [STEPS] [ROUNDS]
-//! [--precise]`.
+//! [--fast]`.
 //!
 //! Prints the best and the median round of a prefill of PROMPT tokens and of STEPS single tokens after it. With
 //! `WOOTZ_THREADS=1` on Linux times are those that the thread ran, which a busy machine disturbs less.
@@ -25,8 +25,8 @@ impl Clock {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (flags, arguments): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|argument| argument == "--precise");
-    let options = ModelOptions { precise: !flags.is_empty() };
+        std::env::args().skip(1).partition(|argument| argument == "--fast");
+    let options = ModelOptions { precise: flags.is_empty() };
     let path = arguments.first().ok_or("a model file is needed")?;
     let number = |i: usize, default: usize| arguments.get(i).map_or(Ok(default), |a| a.parse());
     let (prompt, steps, rounds) = (number(1, 128)?, number(2, 32)?, number(3, 5)?);

@@ -2,7 +2,7 @@
 //!
 //! Templates are written for Python's Jinja, so Python's string and list methods are there (`strip`, `split`,
 //! `items`, …), and the helpers that template authors count on: `raise_exception`, `strftime_now`, `tojson` with
-//! `indent`. A template can only compute: it sees nothing but its arguments, and is bounded in all that it costs: see
+//! `indent`. A template is pure: it sees only its arguments, and its time, memory and nesting are bounded: see
 //! [`TemplateLimits`].
 
 mod limits;
@@ -45,6 +45,7 @@ pub struct ChatTemplate {
     bos: String,
     eos: String,
     limits: TemplateLimits,
+    source: String,
     /// Why the template cannot be used: told when it is, because a model is of use without.
     broken: Option<String>,
 }
@@ -83,6 +84,7 @@ impl ChatTemplate {
             bos,
             eos,
             limits: TemplateLimits::default(),
+            source: source.to_owned(),
             broken: Some(match error {
                 Error::Template(detail) => detail,
                 other => other.to_string(),
@@ -102,9 +104,10 @@ impl ChatTemplate {
         bos: impl Into<String>,
         eos: impl Into<String>,
     ) -> Result<ChatTemplate> {
-        let source = limits::admit(source, &limits)?;
-        let environment = on_deep_stack(|| ChatTemplate::compile(source, &limits))??;
-        Ok(ChatTemplate { environment, bos: bos.into(), eos: eos.into(), limits, broken: None })
+        let admitted = limits::admit(source, &limits)?;
+        let environment = on_deep_stack(|| ChatTemplate::compile(admitted, &limits))??;
+        let source = source.to_owned();
+        Ok(ChatTemplate { environment, bos: bos.into(), eos: eos.into(), limits, source, broken: None })
     }
 
     fn compile(source: String, limits: &TemplateLimits) -> Result<Environment<'static>> {
@@ -123,9 +126,12 @@ impl ChatTemplate {
         environment.add_function("strftime_now", |format: String| strftime(&format, seconds_now()));
         environment.add_filter("tojson", tojson);
         environment.add_filter("join", join);
+        ["escape", "e"].into_iter().for_each(|name| environment.add_filter(name, escape));
         environment.add_filter("replace", |s: String, from: String, to: String| replace(&s, &from, &to));
         // These make as much as they are told to, and no chat needs them.
-        ["batch", "slice", "format", "indent"].into_iter().for_each(|name| environment.remove_filter(name));
+        ["batch", "slice", "format", "indent", "pprint", "urlencode"]
+            .into_iter()
+            .for_each(|name| environment.remove_filter(name));
         environment.add_function(limits::BOUNDED, bounded);
         environment.set_formatter(|out, state, value| {
             limits::write(value.as_str().map_or(24, str::len))?;
@@ -138,19 +144,48 @@ impl ChatTemplate {
 
     /// The prompt for a conversation; `answer` adds what opens the assistant's turn.
     pub fn render(&self, messages: &[Message], answer: bool) -> Result<String> {
+        let given = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
+        let messages = messages.iter().map(Message::value).collect::<Vec<Value>>();
+        self.render_values(given, Value::from(messages), answer, Value::UNDEFINED)
+    }
+
+    /// The same for messages with more than a role and a text (`tool_calls`, `tool_call_id`, …), as the template's authors
+    /// know them. `extra` has the other names that it reads, such as `tools`.
+    pub fn render_json(
+        &self,
+        messages: &serde_json::Value,
+        answer: bool,
+        extra: &serde_json::Value,
+    ) -> Result<String> {
+        let given = messages.to_string().len() + extra.to_string().len();
+        let value = |json: &serde_json::Value| {
+            Value::deserialize(json).map_err(|error| Error::Template(error.to_string()))
+        };
+        self.render_values(given, value(messages)?, answer, value(extra)?)
+    }
+
+    /// The text of the template.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    fn render_values(&self, given: usize, messages: Value, answer: bool, extra: Value) -> Result<String> {
         if let Some(problem) = &self.broken {
             return Err(Error::Template(problem.clone()));
         }
-        let given: usize = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
         let most = self.limits.bytes.saturating_add(given.saturating_mul(4));
         let rendered = on_deep_stack(|| {
             limits::start(most);
             let template = self.environment.get_template(NAME).map_err(|e| self.failed(&e))?;
-            let context = minijinja::context! {
-                messages => messages.iter().map(Message::value).collect::<Vec<Value>>(),
+            let own = minijinja::context! {
+                messages => messages,
                 add_generation_prompt => answer,
                 bos_token => self.bos.as_str(),
                 eos_token => self.eos.as_str(),
+            };
+            let context = match extra.is_undefined() || extra.is_none() {
+                true => own,
+                false => minijinja::context! { ..own, ..extra },
             };
             let mut out = Prompt { bytes: Vec::new(), most };
             let done =
@@ -208,13 +243,13 @@ fn failed(error: &minijinja::Error) -> Error {
 /// The value itself, if it is not too large to be kept.
 fn bounded(value: Value) -> std::result::Result<Value, minijinja::Error> {
     let size = value.as_str().map(str::len).or_else(|| value.len().map(|items| items.saturating_mul(8)));
-    limits::fits(size.unwrap_or(0))?;
+    limits::make(size.unwrap_or(0))?;
     Ok(value)
 }
 
 fn replace(s: &str, from: &str, to: &str) -> std::result::Result<String, minijinja::Error> {
     let found = if from.is_empty() { s.len() + 1 } else { s.matches(from).count() };
-    limits::fits(s.len().saturating_add(found.saturating_mul(to.len())))?;
+    limits::make(s.len().saturating_add(found.saturating_mul(to.len())))?;
     Ok(s.replace(from, to))
 }
 
@@ -242,7 +277,7 @@ fn tojson(value: Value, options: Kwargs) -> std::result::Result<Value, minijinja
     }
     options.assert_all_used()?;
     let fail = |e: serde_json::Error| minijinja::Error::new(ErrorKind::BadSerialization, e.to_string());
-    let mut out = Vec::new();
+    let mut out = Bounded::default();
     match indent {
         Some(n) => {
             let spaces = " ".repeat(n.min(16));
@@ -255,7 +290,34 @@ fn tojson(value: Value, options: Kwargs) -> std::result::Result<Value, minijinja
             value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Spaced)).map_err(fail)?;
         }
     }
-    Ok(Value::from_safe_string(String::from_utf8_lossy(&out).into_owned()))
+    limits::make(out.0.len())?;
+    Ok(Value::from_safe_string(String::from_utf8_lossy(&out.0).into_owned()))
+}
+
+/// Bytes that grow no further than a value may: JSON of JSON of JSON has twice the backslashes each time.
+#[derive(Default)]
+struct Bounded(Vec<u8>);
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        limits::fits(self.0.len() + bytes.len()).map_err(std::io::Error::other)?;
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Text for HTML; what is safe already stays as it is.
+fn escape(value: Value) -> std::result::Result<Value, minijinja::Error> {
+    if value.is_safe() {
+        return Ok(value);
+    }
+    let text = value.to_string();
+    let longer = text.bytes().filter(|byte| b"<>&\"'/".contains(byte)).count().saturating_mul(5);
+    limits::make(text.len().saturating_add(longer))?;
+    Ok(Value::from_safe_string(minijinja::HtmlEscape(&text).to_string()))
 }
 
 /// JSON on one line, with the spaces that Python puts.

@@ -1,45 +1,20 @@
 //! A model's shape, from the metadata of its file; and the check of its tensors against it.
 
-use wootz_gguf::{Gguf, Metadata, Tensor, Value};
+mod attention;
+mod experts;
+mod keys;
+mod recurrence;
+
+use wootz_gguf::{Gguf, Tensor};
 
 use crate::error::{Error, Result};
-
-/// The families that can be run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// Llama 2 and 3, Mistral, SmolLM.
-    Llama,
-    /// Qwen 2 and 2.5: Llama with biases on query, key and value.
-    Qwen2,
-    /// Qwen 3: norms on query and key heads.
-    Qwen3,
-    /// Gemma 3: sliding windows, norms around each part, scaled embeddings.
-    Gemma3,
-    /// RWKV-7: recurrent state instead of attention.
-    Rwkv7,
-}
-
-impl Family {
-    const ALL: [(Family, &'static str); 5] = [
-        (Family::Llama, "llama"),
-        (Family::Qwen2, "qwen2"),
-        (Family::Qwen3, "qwen3"),
-        (Family::Gemma3, "gemma3"),
-        (Family::Rwkv7, "rwkv7"),
-    ];
-
-    /// The name in `general.architecture`.
-    pub fn name(self) -> &'static str {
-        Family::ALL.iter().find(|f| f.0 == self).map_or("", |f| f.1)
-    }
-
-    fn from_name(name: &str) -> Result<Family> {
-        Family::ALL.iter().find(|f| f.1 == name).map(|f| f.0).ok_or_else(|| {
-            let known: Vec<&str> = Family::ALL.iter().map(|f| f.1).collect();
-            Error::Model(format!("architecture '{name}' is not one of those supported: {}", known.join(", ")))
-        })
-    }
-}
+pub use crate::family::Family;
+pub(crate) use attention::PAIRS_KEY;
+use attention::attention;
+pub use experts::{ExpertActivation, Experts, Gating};
+use keys::Keys;
+pub(crate) use keys::MAX_EXTENT;
+pub use recurrence::{Hybrid, MatrixStates, Recurrence, Recurrent};
 
 /// How positions beyond the training length are reached.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +29,8 @@ pub enum RopeScaling {
         factor: f32,
         /// The training length.
         original_context: usize,
+        /// How much of the lengthening of queries and keys is taken back (DeepSeek's `mscale_all_dim`).
+        log_multiplier: f32,
     },
 }
 
@@ -69,7 +46,7 @@ pub enum Pairs {
 /// Numbers of an attention model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
-    /// Query heads.
+    /// Query heads of this rank, which are all of them on one rank.
     pub heads: usize,
     /// Key and value heads.
     pub kv_heads: usize,
@@ -87,35 +64,155 @@ pub struct Attention {
     pub rope_base_local: f32,
     /// Scaling of the rotation (full-attention layers).
     pub rope_scaling: RopeScaling,
+    /// Factor on rotated queries and keys.
+    pub rope_length: f32,
     /// Window of sliding-window layers, if there are any.
     pub window: Option<usize>,
-    /// Every so many layers, the last one attends to everything; the others have the window.
-    pub window_period: usize,
+    /// Which layers have the window.
+    pub window_layers: WindowLayers,
+    /// What is different in layers with the window.
+    pub local: Option<LocalHeads>,
+    /// Key and value heads of each layer, where they differ.
+    pub kv_heads_of: Vec<usize>,
+    /// How many layers, from the first, have keys and values of their own; the others use those of the last one of their kind.
+    pub own_caches: Option<usize>,
+    /// Heads that share one latent vector for keys and values.
+    pub latent: Option<Latent>,
+    /// Period of the layers: the last of each period does not rotate.
+    pub unrotated_period: Option<usize>,
+    /// Factor on the scores, if it is not one over the root of a key's width.
+    pub scale: Option<f32>,
+    /// Soft limit of the scores.
+    pub softcap: Option<f32>,
+    /// How queries grow with the position.
+    pub temperature: Option<Temperature>,
+    /// The model's layers before the first of this rank.
+    pub first_layer: usize,
+    /// Query heads of all ranks.
+    pub all_heads: usize,
+}
+
+/// Which layers have a sliding window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WindowLayers {
+    /// All but the last of each period.
+    Period(usize),
+    /// Those that are true.
+    List(Vec<bool>),
+}
+
+/// Heads of layers with a window, where they are not those of the other layers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LocalHeads {
+    /// Width of a key head.
+    pub key_len: usize,
+    /// Width of a value head.
+    pub value_len: usize,
+    /// How many values of a head are rotated.
+    pub rope_len: usize,
+}
+
+/// Multi-head latent attention (DeepSeek-AI, 2024): what is kept of a token is one vector of `rank` values, from which every head
+/// makes its keys and values, and one rotated key for all heads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latent {
+    /// Width of the vector.
+    pub rank: usize,
+    /// Width between the two matrices that make queries, if there are two.
+    pub query_rank: Option<usize>,
+    /// Width of a head's key, of which the last `rope_len` values are rotated.
+    pub key_len: usize,
+    /// Width of a head's value.
+    pub value_len: usize,
+}
+
+/// What a layer keeps of each position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LayerHeads {
+    /// Key and value heads.
+    pub kv_heads: usize,
+    /// Width of a key head.
+    pub key_len: usize,
+    /// Width of a value head.
+    pub value_len: usize,
+    /// How many values of a head are rotated.
+    pub rope_len: usize,
+    /// Its window.
+    pub window: Option<usize>,
+}
+
+/// Queries at position `p` are multiplied by `1 + scale · ln(1 + ⌊p / floor⌋)`, so that attention stays sharp over long texts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Temperature {
+    /// How fast.
+    pub scale: f32,
+    /// Positions before it starts.
+    pub floor: usize,
+}
+
+/// Constant factors.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Scales {
+    /// On embeddings.
+    pub embedding: Option<f32>,
+    /// On what each part adds to the residual stream.
+    pub residual: Option<f32>,
+    /// What logits are divided by.
+    pub logits: Option<f32>,
+    /// Soft limit of the logits.
+    pub logit_cap: Option<f32>,
 }
 
 impl Attention {
     /// The window of a layer; `None` attends to everything.
     pub fn window_of(&self, layer: usize) -> Option<usize> {
-        self.window.filter(|_| !(layer + 1).is_multiple_of(self.window_period.max(1)))
+        let windowed = match &self.window_layers {
+            WindowLayers::Period(period) => !(self.first_layer + layer + 1).is_multiple_of((*period).max(1)),
+            WindowLayers::List(list) => list.get(self.first_layer + layer).copied().unwrap_or(false),
+        };
+        self.window.filter(|_| windowed)
     }
-}
 
-/// Numbers of a recurrent model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Recurrent {
-    /// Width of a head; the state of a head is its square.
-    pub head_len: usize,
-    /// Ranks of the low-rank projections: decay, in-context rate, value residual, gate.
-    pub ranks: [usize; 4],
+    /// The heads of a layer.
+    pub fn layer(&self, layer: usize) -> LayerHeads {
+        let window = self.window_of(layer);
+        let whole = LocalHeads { key_len: self.key_len, value_len: self.value_len, rope_len: self.rope_len };
+        let own = self.local.filter(|_| window.is_some()).unwrap_or(whole);
+        LayerHeads {
+            kv_heads: self.kv_heads_of.get(layer).copied().unwrap_or(self.kv_heads),
+            key_len: own.key_len,
+            value_len: own.value_len,
+            rope_len: own.rope_len,
+            window,
+        }
+    }
+
+    /// How many of `layers` layers keep keys and values of their own.
+    pub fn caches(&self, layers: usize) -> usize {
+        self.own_caches.map_or(layers, |own| own.min(layers))
+    }
 }
 
 /// What mixes information between positions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mixer {
     /// Attention over a cache of keys and values.
-    Attention(Attention),
+    Attention(Box<Attention>),
     /// A state of fixed size.
     Recurrent(Recurrent),
+    /// Layers of either kind.
+    Hybrid(Box<Hybrid>),
+}
+
+impl Mixer {
+    /// The numbers of its attention, if any layer attends.
+    pub fn attention(&self) -> Option<&Attention> {
+        match self {
+            Mixer::Attention(attention) => Some(attention),
+            Mixer::Hybrid(hybrid) => hybrid.attention.as_ref(),
+            Mixer::Recurrent(_) => None,
+        }
+    }
 }
 
 /// A model's shape.
@@ -123,12 +220,18 @@ pub enum Mixer {
 pub struct Config {
     /// Family.
     pub family: Family,
-    /// Layers.
+    /// Layers of this rank, which are all of them on one rank.
     pub layers: usize,
+    /// Layers of the model.
+    pub all_layers: usize,
     /// Width of the residual stream.
     pub width: usize,
     /// Width of the feed-forward part.
     pub ffn: usize,
+    /// The same of each layer, where they differ.
+    pub ffn_of: Vec<usize>,
+    /// Width of the embedding that each layer has of its own, if it does.
+    pub layer_embedding: Option<usize>,
     /// Tokens.
     pub vocab: usize,
     /// Positions that the model was trained for.
@@ -137,58 +240,25 @@ pub struct Config {
     pub norm_epsilon: f32,
     /// What mixes positions.
     pub mixer: Mixer,
+    /// The experts of the feed-forward part, if it has any.
+    pub experts: Option<Experts>,
+    /// Constant factors.
+    pub scales: Scales,
+    /// How a text's embedding comes from those of its tokens.
+    pub pooling: Pooling,
+    /// Width between the two matrices behind pooling, if there are any.
+    pub dense_width: Option<usize>,
 }
 
-/// Extents beyond this are refused: no model has them, and products of them stay far from overflow.
-pub(crate) const MAX_EXTENT: usize = 1 << 24;
-
-/// Keys of one architecture.
-struct Keys<'a> {
-    meta: Metadata<'a>,
-    prefix: &'static str,
-}
-
-impl<'a> Keys<'a> {
-    fn key(&self, name: &str) -> String {
-        format!("{}.{name}", self.prefix)
-    }
-
-    /// An extent: at least 1, and not absurd.
-    fn extent(&self, name: &str) -> Result<usize> {
-        self.extent_or(name, None)
-    }
-
-    fn extent_or(&self, name: &str, default: Option<usize>) -> Result<usize> {
-        let key = self.key(name);
-        // Per-layer lists occur; layers that differ are refused, equal ones are one number.
-        let read = |v: &Value<'a>| match v.as_array() {
-            None => v.as_u64(),
-            Some(list) => {
-                let mut values = list.iter().map(|v| v.as_u64());
-                let first = values.next().flatten()?;
-                values.all(|v| v == Some(first)).then_some(first)
-            }
-        };
-        let found = self.meta.optional(&key, "a positive integer, the same for all layers", read)?;
-        let value = match (found, default) {
-            (Some(value), _) => usize::try_from(value).unwrap_or(usize::MAX),
-            (None, Some(default)) => default,
-            (None, None) => return Err(wootz_gguf::Error::MissingKey(key).into()),
-        };
-        if value == 0 || value > MAX_EXTENT {
-            return Err(Error::Model(format!("{key} is {value}, which is not from 1 to {MAX_EXTENT}")));
-        }
-        Ok(value)
-    }
-
-    fn number_or(&self, name: &str, default: f32) -> Result<f32> {
-        let key = self.key(name);
-        let value = self.meta.optional(&key, "a number", |v| v.as_f64())?.map_or(default, |v| v as f32);
-        if !value.is_finite() || value < 0.0 {
-            return Err(Error::Model(format!("{key} is {value}")));
-        }
-        Ok(value)
-    }
+/// How a text's embedding comes from those of its tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooling {
+    /// Their mean.
+    Mean,
+    /// The first token's.
+    First,
+    /// The last token's.
+    Last,
 }
 
 impl Config {
@@ -198,21 +268,46 @@ impl Config {
         let family = Family::from_name(meta.str("general.architecture")?)?;
         let keys = Keys { meta, prefix: family.name() };
         let width = keys.extent("embedding_length")?;
-        let (mixer, epsilon) = match family {
-            Family::Rwkv7 => (Mixer::Recurrent(recurrent(&keys, width)?), "attention.layer_norm_epsilon"),
-            _ => (Mixer::Attention(attention(&keys, family, width)?), "attention.layer_norm_rms_epsilon"),
+        let layers = layers(&keys)?;
+        let epsilon = match family {
+            Family::Rwkv7 | Family::Bert | Family::NomicBert => "attention.layer_norm_epsilon",
+            _ => "attention.layer_norm_rms_epsilon",
         };
+        let mixer = match family {
+            Family::Rwkv7 => Mixer::Recurrent(Recurrent::read(&keys, width)?),
+            _ if family.is_hybrid() => Mixer::Hybrid(Box::new(Hybrid::read(&keys, family, width, layers)?)),
+            _ => Mixer::Attention(Box::new(attention(&keys, family, width, layers)?)),
+        };
+        let experts = Experts::read(&keys, family, gguf)?;
         let embedding = gguf.tensor("token_embd.weight")?;
         let vocab = embedding.dims.get(1).map_or(0, |&d| d as usize);
         let config = Config {
             family,
-            layers: keys.extent("block_count")?,
+            layers,
+            all_layers: layers,
             width,
-            ffn: keys.extent("feed_forward_length")?,
+            ffn: ffn(&keys, family, experts)?,
+            ffn_of: match family {
+                Family::Gemma4 => keys.list_of("feed_forward_length", layers)?,
+                _ => Vec::new(),
+            },
+            layer_embedding: match family {
+                Family::Gemma4 => {
+                    keys.list("embedding_length_per_layer_input")?.first().copied().filter(|&n| n > 0)
+                }
+                _ => None,
+            },
             vocab,
-            context: keys.extent("context_length")?,
+            context: context(&keys, gguf)?,
             norm_epsilon: keys.number_or(epsilon, 1e-5)?,
             mixer,
+            experts,
+            scales: scales(&keys, family, width)?,
+            pooling: pooling(&keys, family)?,
+            dense_width: match family == Family::GemmaEmbedding && keys.has("dense_2_feat_out") {
+                true => Some(keys.extent("dense_2_feat_out")?),
+                false => None,
+            },
         };
         config.tensor(gguf, "token_embd.weight", &[width, vocab.max(1)])?;
         let tokens = meta.optional("tokenizer.ggml.tokens", "an array", |v| v.as_array())?.map(|a| a.len());
@@ -237,82 +332,63 @@ impl Config {
     }
 }
 
-fn attention(keys: &Keys<'_>, family: Family, width: usize) -> Result<Attention> {
-    let heads = keys.extent("attention.head_count")?;
-    let kv_heads = keys.extent_or("attention.head_count_kv", Some(heads))?;
-    let default = if width.is_multiple_of(heads) { Some(width / heads) } else { None };
-    let key_len = keys.extent_or("attention.key_length", default)?;
-    let value_len = keys.extent_or("attention.value_length", default)?;
-    let rope_len = keys.extent_or("rope.dimension_count", Some(key_len))?;
-    let problem = if !heads.is_multiple_of(kv_heads) {
-        format!("{heads} query heads cannot share {kv_heads} key heads")
-    } else if rope_len > key_len || !rope_len.is_multiple_of(2) {
-        format!("{rope_len} of the {key_len} values of a head cannot be rotated in pairs")
-    } else {
-        let gemma = family == Family::Gemma3;
-        let has_window = keys.meta.get(&keys.key("attention.sliding_window")).is_some();
-        // Mistral files may name a window of 0 for none.
-        let window = if has_window && gemma { Some(keys.extent("attention.sliding_window")?) } else { None };
-        let rope_base = keys.number_or("rope.freq_base", 10_000.0)?;
-        return Ok(Attention {
-            heads,
-            kv_heads,
-            key_len,
-            value_len,
-            rope_len,
-            rope_pairs: pairs(keys, family)?,
-            rope_base,
-            rope_base_local: if gemma { keys.number_or("rope.freq_base_swa", 10_000.0)? } else { rope_base },
-            rope_scaling: scaling(keys)?,
-            window,
-            window_period: if gemma { 6 } else { 1 },
-        });
-    };
-    Err(Error::Model(problem))
+/// Layers of the network itself; those after it, which guess tokens further ahead, are not run.
+fn layers(keys: &Keys<'_>) -> Result<usize> {
+    let all = keys.extent("block_count")?;
+    let key = keys.key("nextn_predict_layers");
+    let ahead = keys.meta.optional(&key, "an integer", |v| v.as_u64())?.unwrap_or(0);
+    let own = usize::try_from(ahead).ok().and_then(|ahead| all.checked_sub(ahead)).filter(|&own| own > 0);
+    own.ok_or_else(|| Error::Model(format!("{key} is {ahead}, of {all} layers in all")))
 }
 
-/// The key of a choice that GGUF files leave to the architecture.
-pub(crate) const PAIRS_KEY: &str = "wootz.rope.pairs";
-
-/// Llama's matrices are reordered for neighbours when they are converted to GGUF; nobody else's are.
-fn pairs(keys: &Keys<'_>, family: Family) -> Result<Pairs> {
-    match keys.meta.optional(PAIRS_KEY, "a string", |v| v.as_str())? {
-        Some("halves") => Ok(Pairs::Halves),
-        None if family == Family::Llama => Ok(Pairs::Neighbours),
-        None => Ok(Pairs::Halves),
-        Some(other) => Err(Error::Model(format!("{PAIRS_KEY} is '{other}', not 'halves'"))),
+/// Width of the feed-forward part: the widest, where layers differ.
+fn ffn(keys: &Keys<'_>, family: Family, experts: Option<Experts>) -> Result<usize> {
+    match family {
+        Family::Mamba2 => Ok(keys.extent("embedding_length")?),
+        Family::Gemma4 => Ok(keys.list("feed_forward_length")?.into_iter().max().unwrap_or(1)),
+        _ => keys.extent_or("feed_forward_length", experts.map(|e| e.ffn)),
     }
 }
 
-fn scaling(keys: &Keys<'_>) -> Result<RopeScaling> {
-    let key = keys.key("rope.scaling.type");
-    let factor = keys.number_or("rope.scaling.factor", 1.0)?;
-    let kind = keys.meta.optional(&key, "a string", |v| v.as_str())?;
-    match kind {
-        Some("none") | None if factor == 1.0 || factor == 0.0 => Ok(RopeScaling::None),
-        Some("none") => Ok(RopeScaling::None),
-        // Older files give a factor only, and mean linear scaling.
-        None | Some("linear") if factor > 0.0 => Ok(RopeScaling::Linear(factor)),
-        Some("yarn") if factor > 0.0 => {
-            let original_context = keys.extent("rope.scaling.original_context_length")?;
-            Ok(RopeScaling::Yarn { factor, original_context })
-        }
-        other => {
-            Err(Error::Model(format!("{key} is {other:?} with factor {factor}, which is not supported")))
+/// Positions that the model can be run with. Phi has factors for its original length and others for longer texts; the choice is
+/// for a whole text, and the original length is the one that is supported.
+fn context(keys: &Keys<'_>, gguf: &Gguf) -> Result<usize> {
+    let context = keys.extent("context_length")?;
+    match gguf.find_tensor("rope_factors_short.weight") {
+        Some(_) => Ok(context.min(keys.extent_or("rope.scaling.original_context_length", Some(context))?)),
+        None => Ok(context),
+    }
+}
+
+fn scales(keys: &Keys<'_>, family: Family, width: usize) -> Result<Scales> {
+    Ok(match family {
+        Family::Granite | Family::GraniteMoe | Family::GraniteHybrid => Scales {
+            embedding: keys.factor("embedding_scale")?,
+            residual: keys.factor("residual_scale")?,
+            logits: keys.factor("logit_scale")?,
+            logit_cap: None,
+        },
+        _ if family.is_gemma() => Scales {
+            embedding: Some((width as f32).sqrt()),
+            logit_cap: keys.factor("final_logit_softcapping")?,
+            ..Scales::default()
+        },
+        _ => Scales::default(),
+    })
+}
+
+/// As the file says, or what models of the family do.
+fn pooling(keys: &Keys<'_>, family: Family) -> Result<Pooling> {
+    let key = keys.key("pooling_type");
+    match keys.meta.optional(&key, "an integer", |v| v.as_u64())? {
+        None | Some(0) if family.is_encoder() => Ok(Pooling::Mean),
+        None | Some(0) => Ok(Pooling::Last),
+        Some(1) => Ok(Pooling::Mean),
+        Some(2) => Ok(Pooling::First),
+        Some(3) => Ok(Pooling::Last),
+        Some(other) => {
+            let known = "1 (mean), 2 (first token), 3 (last token)";
+            Err(Error::Model(format!("{key} is {other}, which is not one of those supported: {known}")))
         }
     }
-}
-
-fn recurrent(keys: &Keys<'_>, width: usize) -> Result<Recurrent> {
-    let head_len = keys.extent("wkv.head_size")?;
-    if !width.is_multiple_of(head_len) {
-        return Err(Error::Model(format!("width {width} is not whole heads of {head_len}")));
-    }
-    let ranks = [
-        keys.extent("attention.decay_lora_rank")?,
-        keys.extent("attention.iclr_lora_rank")?,
-        keys.extent("attention.value_residual_mix_lora_rank")?,
-        keys.extent("attention.gate_lora_rank")?,
-    ];
-    Ok(Recurrent { head_len, ranks })
 }

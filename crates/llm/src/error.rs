@@ -13,7 +13,7 @@ pub enum Error {
     /// The tensor engine refused or failed.
     #[error(transparent)]
     Engine(#[from] wootz::Error),
-    /// The file is no model that can be run, or not in the way that was asked for.
+    /// The file is not a model that can run, or not in the way requested.
     #[error("model: {0}")]
     Model(String),
     /// A model could not be fetched.

@@ -3,8 +3,9 @@
 use wootz_blocks::BlockFormat;
 use wootz_gguf::Gguf;
 
-use crate::config::{Config, Mixer};
+use crate::config::{Attention, Config, Mixer};
 use crate::error::{Error, Result};
+use crate::ranks::Share;
 
 /// How keys and values are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -93,6 +94,12 @@ impl Estimate {
         Ok(Estimate { weights, cache, activations })
     }
 
+    /// Bytes of the cache of one rank's part of a model.
+    pub fn of_share(config: &Config, share: &Share, load: Load) -> Result<u64> {
+        let overflow = || Error::Model(format!("{load:?} takes more bytes than can be counted"));
+        cache_bytes(&share.config(config), load).ok_or_else(overflow)
+    }
+
     /// All together.
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.cache).saturating_add(self.activations)
@@ -119,29 +126,43 @@ impl Estimate {
 /// Bytes of the cache of all layers and sequences.
 pub fn cache_bytes(config: &Config, load: Load) -> Option<u64> {
     let per_sequence = match &config.mixer {
-        Mixer::Attention(a) => {
-            let row = load.cache.row_bytes(a.key_len) + load.cache.row_bytes(a.value_len);
-            (0..config.layers).try_fold(0u64, |sum, layer| {
-                // A window keeps what the next batch may still look back to.
-                let kept = a.window_of(layer).map_or(load.context, |w| load.context.min(w + load.batch));
-                sum.checked_add((kept as u64).checked_mul((a.kv_heads * row) as u64)?)
-            })?
-        }
+        Mixer::Attention(a) => attention_bytes(a, a.caches(config.layers), load)?,
         Mixer::Recurrent(r) => {
             // The state of each head, and the last input of the two token shifts, in f32.
             let values = config.width * r.head_len + 2 * config.width;
             (config.layers as u64).checked_mul(values as u64)?.checked_mul(4)?
         }
+        Mixer::Hybrid(h) => {
+            let recurrent = h.is_recurrent.iter().filter(|&&recurrent| recurrent).count();
+            let states = (recurrent as u64).checked_mul(h.recurrence.values() as u64)?.checked_mul(4)?;
+            let attention = match &h.attention {
+                Some(a) => attention_bytes(a, config.layers - recurrent, load)?,
+                None => 0,
+            };
+            states.checked_add(attention)?
+        }
     };
     per_sequence.checked_mul(load.sequences as u64)
+}
+
+/// Bytes of the keys and values of so many layers.
+fn attention_bytes(a: &Attention, layers: usize, load: Load) -> Option<u64> {
+    (0..layers).try_fold(0u64, |sum, layer| {
+        let own = a.layer(layer);
+        let values = if a.latent.is_some() { 0 } else { own.value_len };
+        let row = load.cache.row_bytes(own.key_len) + load.cache.row_bytes(values);
+        // A window keeps what the next batch may still look back to.
+        let kept = own.window.map_or(load.context, |w| load.context.min(w + load.batch));
+        sum.checked_add((kept as u64).checked_mul((own.kv_heads * row) as u64)?)
+    })
 }
 
 /// Bytes of the widest step: residual, a widened copy of it, and the scores of all heads; logits of the last tokens.
 fn activation_bytes(config: &Config, load: Load) -> Option<u64> {
     let rows = load.batch.max(load.sequences) as u64;
-    let (attention, scores) = match &config.mixer {
-        Mixer::Attention(a) => (a.heads * (a.key_len + a.value_len), a.heads as u64 * load.context as u64),
-        Mixer::Recurrent(_) => (6 * config.width, 0),
+    let (attention, scores) = match config.mixer.attention() {
+        Some(a) => (a.heads * (a.key_len + a.value_len), a.heads as u64 * load.context as u64),
+        None => (6 * config.width, 0),
     };
     let wide = (2 * config.ffn).max(attention) + 3 * config.width;
     let per_row = (wide as u64).checked_add(scores)?;

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::sampling::{Offer, Random, Sampling};
 use crate::scores::{Scores, Want};
 use crate::session::Session;
+use crate::speculate::Speculation;
 use crate::stop::StopStrings;
 use crate::tokenizer::TextStream;
 use std::ops::ControlFlow;
@@ -127,14 +128,26 @@ impl<'a> Answer<'a> {
 
     /// Reads the prompt.
     fn start(session: &mut Session, request: &'a Request, want: Want) -> Result<(Answer<'a>, Scores)> {
+        let (answer, scores) = Answer::start_unless(session, request, want, &mut || false)?;
+        let scores = scores.ok_or_else(|| Error::Model("a prompt was not read to its end".into()))?;
+        Ok((answer, scores))
+    }
+
+    /// Reads the prompt, unless it is cancelled between two pieces of it: there are no scores then.
+    fn start_unless(
+        session: &mut Session,
+        request: &'a Request,
+        want: Want,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<(Answer<'a>, Option<Scores>)> {
         let mut answer = Answer::new(session, request)?;
         let started = Instant::now();
-        let scores = match session.read_for(want, &request.prompt) {
+        let scores = match session.read_unless(want, &request.prompt, cancelled) {
             Ok((scores, reused)) => {
                 answer.reused_tokens = reused;
                 scores
             }
-            Err(error) => session.move_on(error, want, &request.prompt)?,
+            Err(error) => Some(session.move_on(error, want, &request.prompt)?),
         };
         answer.prompt_time = started.elapsed();
         Ok((answer, scores))
@@ -203,17 +216,44 @@ impl<'a> Answer<'a> {
     }
 }
 
+/// What a single sequence chooses from.
+fn last(scores: &Scores) -> Result<Offer> {
+    scores.read()?.pop().ok_or_else(|| Error::Model("a pass gave no logits".into()))
+}
+
 impl Session {
-    /// Continues a prompt. `show` gets the text as it comes, and breaks to cancel; what was read stays in the session. Where
-    /// the model was placed automatically and its device fails, the answer goes on from where it was on the next one.
+    /// Continues a prompt. `show` gets the text as it comes, and breaks to cancel; what was read stays in the session. While a long
+    /// prompt is being read, `show` is called with an empty text now and then, so that prefill can be cancelled too. Where the
+    /// model was placed automatically and its device fails, the answer continues on the next one.
     pub fn generate(
         &mut self,
         request: &Request,
         mut show: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Result<Generated> {
+        self.generate_with(request, None, &mut show)
+    }
+
+    /// The same with guesses of tokens ahead, where every token is the most likely one.
+    pub fn generate_with(
+        &mut self,
+        request: &Request,
+        speculation: Option<&mut Speculation>,
+        mut show: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Generated> {
         let want = Want::of(&request.sampling, self.model().device());
-        let (mut answer, mut scores) = Answer::start(self, request, want)?;
+        let (mut answer, scores) = Answer::start_unless(self, request, want, &mut || show("").is_break())?;
         let started = Instant::now();
+        let Some(mut scores) = scores else { return Ok(answer.into_generated(started.elapsed())) };
+        if let Some(speculation) = speculation.filter(|_| Speculation::suits(&request.sampling)) {
+            let mut offer = last(&scores)?;
+            loop {
+                match self.step_with(&mut answer, speculation, offer, &mut show) {
+                    Ok(Some(next)) => offer = next,
+                    Ok(None) => return Ok(answer.into_generated(started.elapsed())),
+                    Err(error) => offer = last(&self.move_on(error, want, &answer.sequence())?)?,
+                }
+            }
+        }
         loop {
             match self.step(&mut answer, want, &scores, &mut show) {
                 Ok(Some(next)) => scores = next,
@@ -237,8 +277,7 @@ impl Session {
             Some(token) if !is_last && self.can_run_ahead() => Some(self.run_ahead(want, token)?),
             _ => None,
         };
-        let offer = scores.read()?.pop().ok_or_else(|| Error::Model("a pass gave no logits".into()))?;
-        let Some(token) = answer.choose(self, offer, show)? else { return Ok(None) };
+        let Some(token) = answer.choose(self, last(scores)?, show)? else { return Ok(None) };
         answer.decode_steps += 1;
         match ahead {
             Some(next) => {
@@ -247,6 +286,40 @@ impl Session {
             }
             None => self.advance_for(want, &[token]).map(Some),
         }
+    }
+
+    /// Chooses a token, reads it with guesses of those after it, and chooses those that were right; then what the next one is chosen
+    /// from. None at the end.
+    fn step_with(
+        &mut self,
+        answer: &mut Answer<'_>,
+        speculation: &mut Speculation,
+        offer: Offer,
+        show: &mut dyn FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Option<Offer>> {
+        let Some(token) = answer.choose(self, offer, show)? else { return Ok(None) };
+        let started = Instant::now();
+        let room = (self.context() - self.tokens().len()).min(answer.request.limit - answer.tokens.len() + 1);
+        let guesses = speculation.guess(&answer.sequence(), room)?;
+        if guesses.is_empty() {
+            let offer = last(&self.advance_for(Want::Best, &[token])?)?;
+            speculation.note_single(started.elapsed());
+            answer.decode_steps += 1;
+            return Ok(Some(offer));
+        }
+        let read: Vec<u32> = [&[token], &guesses[..]].concat();
+        let (mut offers, before) = self.verify(&read)?;
+        let right = guesses.iter().zip(&offers).take_while(|(guess, offer)| **guess == offer.best()).count();
+        self.keep_verified(&before, 1 + right)?;
+        speculation.note_guessed(guesses.len(), right, started.elapsed());
+        answer.decode_steps += 1 + right;
+        let next = offers.swap_remove(right);
+        for offer in offers.drain(..right) {
+            if answer.choose(self, offer, show)?.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(next))
     }
 
     /// Continues several prompts, each in its own session on one model. Their tokens are computed together, so that

@@ -7,26 +7,35 @@
 
 pub mod chat;
 pub mod config;
+mod embed;
+pub mod engine;
 mod error;
 pub mod estimate;
+mod family;
 mod generate;
 pub mod hub;
+mod lora;
 mod model;
 pub mod models;
 mod passes;
 mod placement;
 pub mod pull;
 pub mod quantize;
+pub mod ranks;
 mod rope;
 pub mod sampling;
 mod scores;
 mod session;
+mod speculate;
 pub mod stop;
 pub mod tokenizer;
 pub mod weights;
 
+pub use embed::{EmbedOptions, Embedder, cosine};
 pub use error::{Error, Result};
 pub use generate::{Finish, Generated, Request};
-pub use model::{LoadNetwork, Model, ModelOptions};
+pub use lora::Adapter;
+pub use model::{LoadNetwork, Model, ModelOptions, ModelSource};
 pub use placement::{Candidate, Forecast, Notice, OnNotice, Placement};
 pub use session::{Session, SessionOptions};
+pub use speculate::Speculation;

@@ -4,23 +4,48 @@ use crate::chat::ChatTemplate;
 use crate::config::Config;
 use crate::error::Result;
 use crate::hub;
+use crate::lora::Adapter;
 use crate::models::{self, Network};
 use crate::passes::Passes;
 use crate::placement::Placement;
+use crate::ranks::{Parallel, Share};
+use crate::sampling::Sampling;
 use crate::session::SessionOptions;
 use crate::tokenizer::Tokenizer;
 use crate::weights::Weights;
+use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
+use wootz::distributed::Group;
 use wootz::{Activations, Device, OnProgress};
 use wootz_gguf::Gguf;
 
 /// How a model is loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// Keep 16 bits of activations beside quantised weights where a CPU would round to 8, so that every device says the
-    /// same; see [`Activations`].
+    /// Keep 16 bits of activations beside quantised weights on a CPU, so that it answers as a GPU does. Without, it keeps
+    /// 8: prompts are processed faster, and small models may answer noticeably worse; see [`Activations`].
     pub precise: bool,
+}
+
+impl Default for ModelOptions {
+    fn default() -> ModelOptions {
+        ModelOptions { precise: true }
+    }
+}
+
+/// A model file that is open, and what is applied to its weights.
+pub struct ModelSource {
+    /// The file.
+    pub gguf: Gguf,
+    /// Adapters, which must be made for it.
+    pub adapters: Vec<Adapter>,
+}
+
+impl From<Gguf> for ModelSource {
+    fn from(gguf: Gguf) -> ModelSource {
+        ModelSource { gguf, adapters: Vec::new() }
+    }
 }
 
 /// A model that sessions run on.
@@ -30,6 +55,8 @@ pub struct Model {
     device: Device,
     /// Where it could run, if that was chosen for the user.
     placement: Option<Placement>,
+    /// This rank's part, where the model is divided.
+    share: Option<Share>,
     pub(crate) network: Arc<dyn Network>,
     pub(crate) passes: Passes,
 }
@@ -40,6 +67,8 @@ struct ModelFile {
     config: Config,
     tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
+    sampling: Sampling,
+    adapters: Vec<Adapter>,
     load: Box<LoadNetwork>,
 }
 
@@ -47,11 +76,13 @@ struct ModelFile {
 pub type LoadNetwork = dyn Fn(&Config, &Weights) -> Result<Box<dyn Network>> + Send + Sync;
 
 impl ModelFile {
-    fn new(gguf: Gguf, load: Box<LoadNetwork>) -> Result<ModelFile> {
+    fn new(gguf: Gguf, adapters: Vec<Adapter>, load: Box<LoadNetwork>) -> Result<ModelFile> {
         let config = Config::from_gguf(&gguf)?;
         let tokenizer = Tokenizer::from_gguf(&gguf)?;
         let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
-        Ok(ModelFile { gguf: Arc::new(gguf), config, tokenizer, template, load })
+        let sampling = Sampling::recommended(&gguf)?;
+        adapters.iter().try_for_each(|adapter| adapter.check(&gguf))?;
+        Ok(ModelFile { gguf: Arc::new(gguf), config, tokenizer, template, sampling, adapters, load })
     }
 }
 
@@ -67,16 +98,17 @@ impl Model {
         Model::place(gguf, device, options, SessionOptions::default(), &mut |_| {})
     }
 
-    /// The same for sessions of a kind, whose cache has to fit. `on_progress` hears of op families that a device proves at its
+    /// The same for sessions of a kind, whose cache has to fit. `on_progress` is called for each op family that a device proves at its
     /// first use.
     pub fn place(
-        gguf: Gguf,
+        source: impl Into<ModelSource>,
         device: &Device,
         options: ModelOptions,
         sessions: SessionOptions,
         on_progress: &mut OnProgress<'_>,
     ) -> Result<Model> {
-        let file = Arc::new(ModelFile::new(gguf, Box::new(models::load))?);
+        let ModelSource { gguf, adapters } = source.into();
+        let file = Arc::new(ModelFile::new(gguf, adapters, Box::new(models::load))?);
         Model::placed(file, device, options, sessions, on_progress)
     }
 
@@ -88,7 +120,7 @@ impl Model {
         options: ModelOptions,
         load: impl Fn(&Config, &Weights) -> Result<Box<dyn Network>> + Send + Sync + 'static,
     ) -> Result<Model> {
-        let file = Arc::new(ModelFile::new(gguf, Box::new(load))?);
+        let file = Arc::new(ModelFile::new(gguf, Vec::new(), Box::new(load))?);
         Model::placed(file, device, options, SessionOptions::default(), &mut |_| {})
     }
 
@@ -100,13 +132,13 @@ impl Model {
         on_progress: &mut OnProgress<'_>,
     ) -> Result<Model> {
         let Some(candidates) = device.candidates() else {
-            return Model::build(file, options, device, None);
+            return Model::build(file, options, device, None, None);
         };
-        let on_host = Arc::new(Model::build(file, options, &Device::cpu(), None)?);
+        let on_host = Arc::new(Model::build(file, options, &Device::cpu(), None, None)?);
         let placement = Placement::of(&on_host, candidates, sessions, on_progress)?;
         let mut failures = Vec::new();
         for device in placement.devices() {
-            match Model::build(on_host.file.clone(), options, device, Some(placement.clone())) {
+            match Model::build(on_host.file.clone(), options, device, Some(placement.clone()), None) {
                 Ok(model) => return Ok(model),
                 Err(error) => failures.push(format!("{device}: {error}")),
             }
@@ -116,7 +148,7 @@ impl Model {
 
     /// The same model on another device.
     pub fn on(&self, device: &Device) -> Result<Model> {
-        Model::build(self.file.clone(), self.options, device, self.placement.clone())
+        Model::build(self.file.clone(), self.options, device, self.placement.clone(), self.share.clone())
     }
 
     fn build(
@@ -124,12 +156,41 @@ impl Model {
         options: ModelOptions,
         device: &Device,
         placement: Option<Placement>,
+        share: Option<Share>,
     ) -> Result<Model> {
         let activations = if options.precise { Activations::Precise } else { Activations::Rounded };
-        let weights = Weights::new(file.gguf.clone(), device, activations);
-        let network: Arc<dyn Network> = (file.load)(&file.config, &weights)?.into();
-        let passes = Passes::new(&network, device);
-        Ok(Model { file, options, device: device.clone(), placement, network, passes })
+        let weights = Weights::new(file.gguf.clone(), device, activations).with_adapters(&file.adapters);
+        let weights = weights.divided(share.clone());
+        let config = share.as_ref().map_or_else(|| file.config.clone(), |share| share.config(&file.config));
+        let network: Arc<dyn Network> = (file.load)(&config, &weights)?.into();
+        let passes = Passes::new(&network, device, file.config.vocab, weights.stage().as_ref());
+        Ok(Model { file, options, device: device.clone(), placement, share, network, passes })
+    }
+
+    /// This rank's part of a model that all ranks of a group open together; see [`crate::ranks`]. Without a way of dividing it, the
+    /// quickest one that the model allows is taken. Ranks with different files or settings all fail. It runs on the CPU.
+    pub fn over_ranks(
+        gguf: Gguf,
+        options: ModelOptions,
+        group: &Group,
+        parallel: Option<Parallel>,
+    ) -> Result<Model> {
+        let file = Arc::new(ModelFile::new(gguf, Vec::new(), Box::new(models::load))?);
+        let parallel = match parallel {
+            Some(parallel) => parallel,
+            None => Share::choose(&file.gguf, &file.config, group.size())?,
+        };
+        let version = env!("CARGO_PKG_VERSION");
+        group.agree("the version of Wootz", version)?;
+        group.agree("the model", &fingerprint(&file.gguf))?;
+        group.agree("how to run it", &format!("{parallel}, {options:?}"))?;
+        let share = Share::of(&file.gguf, &file.config, group, parallel)?;
+        Model::build(file, options, &Device::cpu(), None, Some(share))
+    }
+
+    /// This rank's part of the model, where several have one each.
+    pub fn share(&self) -> Option<&Share> {
+        self.share.as_ref()
     }
 
     /// The file.
@@ -152,9 +213,19 @@ impl Model {
         self.file.template.as_ref()
     }
 
+    /// The sampling settings that the model's makers recommend; greedy where the file says nothing.
+    pub fn sampling(&self) -> Sampling {
+        self.file.sampling
+    }
+
     /// The network, which builds the graph of a pass.
     pub fn network(&self) -> &dyn Network {
         &*self.network
+    }
+
+    /// How it was loaded.
+    pub fn options(&self) -> ModelOptions {
+        self.options
     }
 
     /// The device that it runs on.
@@ -166,4 +237,17 @@ impl Model {
     pub fn placement(&self) -> Option<&Placement> {
         self.placement.as_ref()
     }
+}
+
+/// What tells files apart without reading them whole: names, shapes, sizes, places and the first bytes of tensors.
+fn fingerprint(gguf: &Gguf) -> String {
+    let mut hash = Sha256::new();
+    for tensor in gguf.tensors() {
+        hash.update(format!("{} {:?} {} {}\n", tensor.name, tensor.dims, tensor.bytes, tensor.offset));
+        let data = gguf.data(tensor);
+        hash.update(&data[..data.len().min(64)]);
+    }
+    let digest: String = hash.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let name = gguf.metadata().get("general.name").and_then(|value| value.as_str()).unwrap_or("a model");
+    format!("{name} of {} bytes ({digest})", gguf.file_bytes())
 }

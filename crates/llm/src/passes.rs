@@ -7,6 +7,7 @@
 use crate::error::Result;
 use crate::estimate::CacheFormat;
 use crate::models::{Input, Network, Sequence};
+use crate::ranks::Stage;
 use crate::scores::{Scores, Want};
 use std::sync::Arc;
 use wootz::{Compiled, Device, OnProgress, Quote, Tensor, compile};
@@ -27,6 +28,8 @@ pub struct Pass<'a> {
     pub want: Want,
     /// How the state is kept.
     pub format: CacheFormat,
+    /// Whether its results must not depend on how many rows it has.
+    pub batch_invariant: bool,
     /// Tokens `[t]`, one sequence after another; each has the same number of them.
     pub tokens: &'a Tensor,
     /// How many of each sequence's tokens count; the others are padding.
@@ -48,6 +51,7 @@ impl Pass<'_> {
 struct Kind {
     want: Want,
     format: CacheFormat,
+    batch_invariant: bool,
     /// Whether the last argument lists the rows to compute logits of.
     picks: bool,
 }
@@ -63,21 +67,23 @@ pub struct Argument<'a> {
 }
 
 impl Passes {
-    pub fn new(network: &Arc<dyn Network>, device: &Device) -> Passes {
+    /// The passes of a network, which may be one stage of several that are on other ranks.
+    pub fn new(network: &Arc<dyn Network>, device: &Device, vocab: usize, stage: Option<&Stage>) -> Passes {
+        let bools = [(false, false), (false, true), (true, false), (true, true)];
         let kinds = Want::ALL.into_iter().flat_map(|want| {
-            CacheFormat::ALL
-                .into_iter()
-                .flat_map(move |(_, format)| [false, true].map(|picks| Kind { want, format, picks }))
+            CacheFormat::ALL.into_iter().flat_map(move |(_, format)| {
+                bools.map(|(batch_invariant, picks)| Kind { want, format, batch_invariant, picks })
+            })
         });
         let compiled = kinds.map(|kind| {
-            let network = network.clone();
-            let pass = move |arguments: &[Tensor]| forward(&*network, kind, arguments);
-            (kind, compile(device, pass))
+            let (network, stage) = (network.clone(), stage.cloned());
+            let pass = move |arguments: &[Tensor]| forward(&*network, vocab, stage.as_ref(), kind, arguments);
+            (kind, compile(device, pass).batch_invariant(kind.batch_invariant))
         });
         Passes { network: network.clone(), device: device.clone(), compiled: compiled.collect() }
     }
 
-    /// One submit, which nobody waits for here. Returns what is wanted and the state of each sequence.
+    /// Submits one pass without waiting. Returns the outputs asked for and the state of each sequence.
     pub fn run(&self, pass: &Pass<'_>) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>)> {
         let arguments = self.arguments(pass)?;
         let mut results = self.compiled(pass).call_async(&arguments.iter().collect::<Vec<_>>())?;
@@ -102,7 +108,12 @@ impl Passes {
     }
 
     fn compiled(&self, pass: &Pass<'_>) -> &Compiled {
-        let wanted = Kind { want: pass.want, format: pass.format, picks: pass.picks() };
+        let wanted = Kind {
+            want: pass.want,
+            format: pass.format,
+            batch_invariant: pass.batch_invariant,
+            picks: pass.picks(),
+        };
         let found = self.compiled.iter().find(|(kind, _)| *kind == wanted);
         &found.expect("every kind of pass is compiled").1
     }
@@ -152,8 +163,14 @@ fn cut(count: usize, room: usize, can_pad: bool) -> Vec<(usize, usize)> {
 }
 
 /// The graph of a pass over `[tokens, (position, state…) of each sequence, rows to keep]`.
-fn forward(network: &dyn Network, kind: Kind, arguments: &[Tensor]) -> wootz::Result<Vec<Tensor>> {
-    let Kind { want, format, picks } = kind;
+fn forward(
+    network: &dyn Network,
+    vocab: usize,
+    stage: Option<&Stage>,
+    kind: Kind,
+    arguments: &[Tensor],
+) -> wootz::Result<Vec<Tensor>> {
+    let Kind { want, format, picks, .. } = kind;
     let positions = if network.window().is_some() { 2 } else { 1 };
     let own = positions + network.pieces(format);
     let (rows, arguments) = match arguments.split_last() {
@@ -174,14 +191,17 @@ fn forward(network: &dyn Network, kind: Kind, arguments: &[Tensor]) -> wootz::Re
         })
         .collect();
     let (hidden, state) = network.forward(&Input { tokens: &arguments[0], sequences: &sequences })?;
-    if want == Want::Nothing {
-        return Ok(state);
-    }
-    let logits = match rows {
-        Some(rows) => network.logits(&hidden.take(rows, 0)?)?,
-        None => network.logits(&hidden)?,
+    let logits = || match rows {
+        Some(rows) => network.logits(&hidden.take(rows, 0)?),
+        None => network.logits(&hidden),
     };
-    Ok(Scores::build(want, logits)?.into_iter().chain(state).collect())
+    let count = rows.map_or(hidden.shape()[0], |rows| rows.shape()[0]);
+    let results = match stage {
+        Some(stage) => stage.results(want, &hidden, [count, vocab], logits)?,
+        None if want == Want::Nothing => vec![],
+        None => Scores::build(want, logits()?)?,
+    };
+    Ok(results.into_iter().chain(state).collect())
 }
 
 #[cfg(test)]

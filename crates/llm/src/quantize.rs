@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::BufWriter;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use wootz_blocks::{BlockFormat, dequantize, quantize};
 use wootz_gguf::{Gguf, MetaValue, Tensor, Writer};
@@ -235,27 +237,26 @@ fn convert(data: &[u8], tensor: &Tensor, to: BlockFormat, threads: usize) -> woo
     let (from_row, to_row) = (data.len() / rows.max(1), to.bytes_of(row).unwrap_or(0));
     let mut out = vec![0; rows * to_row];
     let share = rows.div_ceil(threads.max(1)).max(1);
-    std::thread::scope(|scope| {
-        let parts = data.chunks(share * from_row).zip(out.chunks_mut(share * to_row));
-        let workers: Vec<_> = parts
-            .map(|(data, out)| {
-                scope.spawn(move || -> std::result::Result<(), wootz_blocks::BlockError> {
-                    let mut values = vec![0f32; row];
-                    for (data, out) in data.chunks_exact(from_row).zip(out.chunks_exact_mut(to_row)) {
-                        dequantize(from, data, &mut values)?;
-                        quantize(to, &values, None, out)?;
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        for worker in workers {
-            match worker.join() {
-                Ok(result) => result.map_err(|e| problem(e.to_string()))?,
-                Err(panic) => std::panic::resume_unwind(panic),
+    let parts = data.chunks((share * from_row).max(1)).zip(out.chunks_mut((share * to_row).max(1)));
+    let parts = Mutex::new(parts);
+    let work = || -> std::result::Result<(), wootz_blocks::BlockError> {
+        let mut values = vec![0f32; row];
+        loop {
+            let part = parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some((data, out)) = part else { return Ok(()) };
+            for (data, out) in data.chunks_exact(from_row).zip(out.chunks_exact_mut(to_row)) {
+                dequantize(from, data, &mut values)?;
+                quantize(to, &values, None, out)?;
             }
         }
-        Ok(())
+    };
+    std::thread::scope(|scope| {
+        // Threads that the system refuses only make it slower.
+        let started = (1..threads).filter_map(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok());
+        let workers: Vec<_> = started.collect();
+        let own = work();
+        let others = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|e| resume_unwind(e)));
+        others.chain([own]).try_for_each(|result| result.map_err(|e| problem(e.to_string())))
     })?;
     Ok(out)
 }

@@ -18,10 +18,13 @@ impl Rope {
         match attention.rope_scaling {
             RopeScaling::None => {}
             RopeScaling::Linear(factor) => rope.frequencies.iter_mut().for_each(|f| *f /= factor),
-            RopeScaling::Yarn { factor, original_context } => {
+            RopeScaling::Yarn { factor, original_context, log_multiplier } => {
                 rope.yarn(attention.rope_base, f64::from(factor), original_context);
+                let back = 1.0 + 0.1 * f64::from(log_multiplier) * f64::from(factor).ln();
+                rope.score_scale /= back * back;
             }
         }
+        rope.score_scale *= f64::from(attention.rope_length).powi(2);
         for (frequency, factor) in rope.frequencies.iter_mut().zip(factors.unwrap_or_default()) {
             *frequency /= factor;
         }

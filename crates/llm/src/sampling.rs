@@ -4,6 +4,7 @@
 //! of equal ones the first.
 
 use crate::error::{Error, Result};
+use wootz_gguf::Gguf;
 
 /// How the next token is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,6 +41,29 @@ impl Sampling {
     /// Always the most likely token.
     pub const GREEDY: Sampling =
         Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, repeat_penalty: 1.0, repeat_last: 0 };
+
+    /// The settings that a file's `general.sampling.*` keys recommend. Where it has none, the choice is greedy.
+    pub fn recommended(gguf: &Gguf) -> Result<Sampling> {
+        let metadata = gguf.metadata();
+        let number = |key: &str, default: f64| {
+            let key = format!("general.sampling.{key}");
+            let Some(value) = metadata.get(&key) else { return Ok(default) };
+            let number = value.as_f64().or(value.as_i64().map(|i| i as f64));
+            number.ok_or_else(|| Error::Sampling(format!("{key} is {}, not a number", value.describe())))
+        };
+        let usual = Sampling::default();
+        let sampling = Sampling {
+            temperature: number("temp", 0.0)? as f32,
+            // A negative number is how some programs write "no limit".
+            top_k: number("top_k", usual.top_k as f64)?.max(0.0) as usize,
+            top_p: number("top_p", f64::from(usual.top_p))? as f32,
+            min_p: number("min_p", f64::from(usual.min_p))? as f32,
+            repeat_penalty: number("penalty_repeat", f64::from(usual.repeat_penalty))? as f32,
+            repeat_last: number("penalty_last_n", usual.repeat_last as f64)?.max(0.0) as usize,
+        };
+        sampling.check()?;
+        Ok(sampling)
+    }
 
     /// Refuses settings that mean nothing.
     pub fn check(&self) -> Result<()> {
@@ -169,6 +193,17 @@ pub(crate) enum Offer {
     All(Vec<f32>),
 }
 
+impl Offer {
+    /// The most likely token; 0 where no logit is a number.
+    pub fn best(&self) -> u32 {
+        match self {
+            Offer::Best(token, _) => *token,
+            Offer::Top { candidates, .. } => candidates.first().map_or(0, |c| c.0),
+            Offer::All(logits) => argmax(logits).unwrap_or(0),
+        }
+    }
+}
+
 /// The index of the largest logit, the first of equals.
 pub fn argmax(logits: &[f32]) -> Result<u32> {
     let mut best: Option<(usize, f32)> = None;
@@ -256,6 +291,32 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wootz_gguf::{MetaValue, Writer};
+
+    fn file(settings: &[(&str, MetaValue)]) -> Gguf {
+        let mut writer = Writer::new();
+        for (key, value) in settings {
+            writer.set(format!("general.sampling.{key}"), value.clone());
+        }
+        Gguf::assemble(&writer, Vec::new()).unwrap()
+    }
+
+    #[test]
+    fn a_file_recommends_settings() {
+        let silent = Sampling::recommended(&file(&[])).unwrap();
+        assert_eq!((silent.temperature, silent.repeat_penalty), (0.0, 1.0));
+        let told = file(&[
+            ("temp", MetaValue::F32(0.6)),
+            ("top_k", MetaValue::I32(20)),
+            ("top_p", MetaValue::F32(0.8)),
+        ]);
+        let told = Sampling::recommended(&told).unwrap();
+        assert_eq!((told.temperature, told.top_k, told.top_p, told.min_p), (0.6, 20, 0.8, 0.05));
+        let impossible = Sampling::recommended(&file(&[("temp", MetaValue::F32(f32::NAN))])).unwrap_err();
+        assert!(impossible.to_string().contains("temperature is NaN"), "{impossible}");
+        let text = Sampling::recommended(&file(&[("top_p", MetaValue::from("high"))])).unwrap_err();
+        assert!(text.to_string().contains("general.sampling.top_p"), "{text}");
+    }
 
     /// How often each of 5 tokens is drawn in 20 000.
     fn counts(sampling: Sampling) -> [usize; 5] {

@@ -1,7 +1,7 @@
 //! What a pass hands over for the choice of the next token: as little of the logits as the choice needs.
 //!
 //! The most likely token is found on the device, and so are the few candidates that top-k sampling draws from. Whole rows of
-//! logits are copied to the host only where somebody asks for them.
+//! logits are copied to the host only on request.
 
 use crate::error::{Error, Result};
 use crate::sampling::{Offer, Sampling};
@@ -14,6 +14,8 @@ pub enum Want {
     Nothing,
     /// The most likely token after each sequence.
     Best,
+    /// The most likely token after every token.
+    BestOfEach,
     /// The [`TOP`] most likely tokens after each sequence, with their logits.
     Top,
     /// Logits after the last token of each sequence.
@@ -27,7 +29,8 @@ pub const TOP: usize = 128;
 
 impl Want {
     /// All of them.
-    pub const ALL: [Want; 5] = [Want::Nothing, Want::Best, Want::Top, Want::Last, Want::Every];
+    pub const ALL: [Want; 6] =
+        [Want::Nothing, Want::Best, Want::BestOfEach, Want::Top, Want::Last, Want::Every];
 
     /// The least that a choice needs. The host's own memory holds the logits of a CPU anyway, and choosing candidates there is
     /// quicker than sorting.
@@ -55,7 +58,9 @@ impl Scores {
     pub fn build(want: Want, logits: Tensor) -> wootz::Result<Vec<Tensor>> {
         Ok(match want {
             Want::Nothing => vec![],
-            Want::Best => vec![logits.argmax(-1)?.cast(DType::I32)?, logits.max_axes([-1], false)?],
+            Want::Best | Want::BestOfEach => {
+                vec![logits.argmax(-1)?.cast(DType::I32)?, logits.max_axes([-1], false)?]
+            }
             Want::Top => {
                 let (tokens, values) = top(&logits, TOP.min(logits.shape()[1]))?;
                 vec![tokens, values, logits.max_axes([-1], false)?]

@@ -1,12 +1,20 @@
 //! A sequence of tokens on a model: what was read so far, and the state that remembers it.
 
+mod checkpoints;
+mod room;
+mod saved;
+mod verify;
+
 use crate::error::{Error, Result};
 use crate::estimate::CacheFormat;
 use crate::model::Model;
-use crate::models::{Memory, StateSpec};
+use crate::models::{Kept, Memory};
 use crate::passes::{Argument, CHUNK, Pass};
 use crate::placement::{Notice, OnNotice};
 use crate::scores::{Scores, Want, rows};
+use checkpoints::Checkpoint;
+use room::{copied, fresh};
+pub(crate) use saved::SavedSession;
 use std::sync::Arc;
 use wootz::{Device, DeviceKind, OnProgress, Quote, Tensor};
 
@@ -20,6 +28,9 @@ pub struct SessionOptions {
     pub context: usize,
     /// How keys and values are kept.
     pub cache: CacheFormat,
+    /// Whether logits must not depend on how many tokens or sequences are computed together, bit for bit; see
+    /// [`wootz::Compiled::batch_invariant`].
+    pub batch_invariant: bool,
 }
 
 /// A sequence of tokens and its state.
@@ -31,6 +42,9 @@ pub struct Session {
     /// The first position that layers with a window still have.
     kept_from: usize,
     context: usize,
+    /// States of earlier tokens, oldest first, for what cannot be cut back.
+    checkpoints: Vec<Checkpoint>,
+    batch_invariant: bool,
     pub(crate) on_notice: Option<OnNotice>,
     pub(crate) notices: Vec<Notice>,
 }
@@ -54,6 +68,8 @@ impl Session {
             memory,
             kept_from: 0,
             context,
+            checkpoints: Vec::new(),
+            batch_invariant: options.batch_invariant,
             on_notice: None,
             notices: Vec::new(),
         })
@@ -76,17 +92,90 @@ impl Session {
 
     /// How the sequence is kept.
     pub(crate) fn options(&self) -> SessionOptions {
-        SessionOptions { context: self.context, cache: self.memory.format }
+        SessionOptions {
+            context: self.context,
+            cache: self.memory.format,
+            batch_invariant: self.batch_invariant,
+        }
     }
 
-    /// Bytes of the state.
+    /// Bytes of the state, and of what is kept of earlier ones.
     pub fn state_bytes(&self) -> usize {
-        self.state.iter().map(|t| t.count() * t.dtype().size()).sum()
+        let kept = self.checkpoints.iter().flat_map(Checkpoint::pieces);
+        self.state.iter().chain(kept).map(|t| t.count() * t.dtype().size()).sum()
+    }
+
+    /// Whether the state keeps every position apart, so that the sequence can be cut back by forgetting its end.
+    pub(crate) fn can_rewind(&self) -> bool {
+        self.model.network.can_rewind() && self.model.network.window().is_none()
+    }
+
+    /// Bytes of state that a sequence of `count` tokens has.
+    pub fn bytes_for(model: &Model, options: SessionOptions, count: usize) -> usize {
+        let context = if options.context == 0 { model.config().context } else { options.context };
+        let capacity = count.next_power_of_two().max(FIRST_CAPACITY).min(context);
+        let memory = Memory { context: capacity, chunk: CHUNK, format: options.cache };
+        model.network.state(memory).iter().map(|spec| spec.shape.count() * spec.dtype.size()).sum()
+    }
+
+    /// Bytes that `more` tokens would add to the state while it moves to larger memory; 0 where they fit.
+    pub(crate) fn growth_for(&self, more: usize) -> usize {
+        let capacity = self.capacity_for(more);
+        if capacity <= self.memory.context {
+            return 0;
+        }
+        let specs = self.model.network.state(Memory { context: capacity, ..self.memory });
+        specs.iter().map(|spec| spec.shape.count() * spec.dtype.size()).sum()
+    }
+
+    /// Positions that the cache has room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.memory.context
+    }
+
+    /// Whether [`Session::fork`] can copy the first `count` tokens.
+    pub(crate) fn can_fork(&self, count: usize) -> bool {
+        count > 0
+            && (count == self.tokens.len()
+                || (count < self.tokens.len() && count >= self.kept_from && self.can_cut_to(count)))
+    }
+
+    /// A sequence of the first `count` tokens, with a copy of their state; `None` where the state cannot be cut there.
+    pub fn fork(&self, count: usize) -> Result<Option<Session>> {
+        if !self.can_fork(count) {
+            return Ok(None);
+        }
+        let network = &self.model.network;
+        let context = count.next_power_of_two().max(FIRST_CAPACITY).min(self.context);
+        let memory = Memory { context, ..self.memory };
+        let specs = network.state(memory);
+        let mut state = Vec::with_capacity(specs.len());
+        for (piece, spec) in self.state.iter().zip(&specs) {
+            state.push(match spec.kept {
+                // A recurrent state is copied whole.
+                Kept::Latest => copied(&self.model, spec, piece, 0)?,
+                Kept::Every => copied(&self.model, spec, &piece.narrow(2, 0, count)?, 2)?,
+                Kept::Window => copied(&self.model, spec, &piece.narrow(2, 0, count - self.kept_from)?, 2)?,
+            });
+        }
+        Ok(Some(Session {
+            model: self.model.clone(),
+            tokens: self.tokens[..count].to_vec(),
+            state,
+            memory,
+            kept_from: self.kept_from,
+            context: self.context,
+            checkpoints: Vec::new(),
+            batch_invariant: self.batch_invariant,
+            on_notice: None,
+            notices: Vec::new(),
+        }))
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) -> Result<()> {
         self.tokens.clear();
+        self.checkpoints.clear();
         self.kept_from = 0;
         if !self.model.network.can_rewind() {
             let specs = self.model.network.state(self.memory);
@@ -116,29 +205,68 @@ impl Session {
 
     /// As [`Session::read`], with what is wanted after the last token.
     pub(crate) fn read_for(&mut self, want: Want, tokens: &[u32]) -> Result<(Scores, usize)> {
+        let (scores, reused) = self.read_unless(want, tokens, &mut || false)?;
+        Ok((scores.ok_or_else(|| Error::Model("tokens were not read to their end".into()))?, reused))
+    }
+
+    /// The same, unless it is cancelled between two passes: what was read by then stays, and there are no scores.
+    pub(crate) fn read_unless(
+        &mut self,
+        want: Want,
+        tokens: &[u32],
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<(Option<Scores>, usize)> {
         let shared = self.tokens.iter().zip(tokens).take_while(|(a, b)| a == b).count();
         // The last token is always computed, for its logits.
         let shared = shared.min(tokens.len().saturating_sub(1));
+        self.checkpoints.retain(|checkpoint| checkpoint.tokens <= shared);
         if shared == self.tokens.len() || self.can_cut_to(shared) {
             self.tokens.truncate(shared);
-        } else {
+        } else if !self.return_to_checkpoint()? {
             self.clear()?;
         }
         let reused = self.tokens.len();
-        Ok((self.advance_for(want, &tokens[reused..])?, reused))
+        Ok((self.advance_unless(want, &tokens[reused..], cancelled)?, reused))
     }
 
     /// As [`Session::advance`], with what is wanted after the last token.
     pub(crate) fn advance_for(&mut self, want: Want, tokens: &[u32]) -> Result<Scores> {
+        let scores = self.advance_unless(want, tokens, &mut || false)?;
+        scores.ok_or_else(|| Error::Model("tokens were not read to their end".into()))
+    }
+
+    fn advance_unless(
+        &mut self,
+        want: Want,
+        tokens: &[u32],
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Scores>> {
         self.check(tokens)?;
         let (mut done, mut wanted) = (0, Vec::new());
         for (real, padded) in self.model.passes.cut(tokens.len(), self.context - self.tokens.len()) {
+            if done > 0 && cancelled() {
+                return Ok(None);
+            }
             let is_last = done + real == tokens.len();
             let want = if is_last { want } else { Want::Nothing };
             wanted = self.pass(want, &tokens[done..done + real], padded)?;
             done += real;
+            if real == CHUNK {
+                self.keep_checkpoint(tokens.len() - done)?;
+            }
         }
-        Scores::new(wanted)
+        Scores::new(wanted).map(Some)
+    }
+
+    /// Appends tokens, of which no logits are wanted.
+    pub(crate) fn feed(&mut self, tokens: &[u32]) -> Result<()> {
+        self.check(tokens)?;
+        let mut done = 0;
+        for (real, padded) in self.model.passes.cut(tokens.len(), self.context - self.tokens.len()) {
+            self.pass(Want::Nothing, &tokens[done..done + real], padded)?;
+            done += real;
+        }
+        Ok(())
     }
 
     /// Whether a pass may start from a token that the host has not seen: on a device that works on its own, with a state that
@@ -196,13 +324,14 @@ impl Session {
         let Some(first) = sessions.first() else {
             return Err(Error::Model("no sequences were given".into()));
         };
-        let (model, format) = (first.model.clone(), first.memory.format);
+        let (model, format) = (&first.model, first.memory.format);
         if sessions.len() != tokens.len() {
             let problem = format!("{} tokens were given for {} sequences", tokens.len(), sessions.len());
             return Err(Error::Model(problem));
         }
-        if sessions.iter().any(|s| !Arc::ptr_eq(&s.model, &model) || s.memory.format != format) {
-            let problem = "sequences go together only on one model and with one kind of cache";
+        let alike = |s: &Session| s.memory.format == format && s.batch_invariant == first.batch_invariant;
+        if sessions.iter().any(|s| !Arc::ptr_eq(&s.model, model) || !alike(s)) {
+            let problem = "sequences go together only on one model and with the same options";
             return Err(Error::Model(problem.into()));
         }
         for (session, token) in sessions.iter().zip(tokens) {
@@ -214,15 +343,40 @@ impl Session {
             session.make_room(1)?;
             session.grow(capacity.min(session.context))?;
         }
+        Session::pass_together(want, sessions, tokens)
+    }
+
+    /// The same with caches as large as each sequence needs, one plan for each list of sizes.
+    pub(crate) fn step_together(
+        want: Want,
+        sessions: &mut [&mut Session],
+        tokens: &[u32],
+    ) -> Result<Vec<Tensor>> {
+        for (session, token) in sessions.iter_mut().zip(tokens) {
+            session.check(&[*token])?;
+            session.make_room(1)?;
+        }
+        Session::wanted_together(want, sessions, tokens)
+    }
+
+    fn pass_together(want: Want, sessions: &mut [&mut Session], tokens: &[u32]) -> Result<Scores> {
+        Scores::new(Session::wanted_together(want, sessions, tokens)?)
+    }
+
+    /// One submit for all, which have room and are on one model.
+    fn wanted_together(want: Want, sessions: &mut [&mut Session], tokens: &[u32]) -> Result<Vec<Tensor>> {
+        let Some(first) = sessions.first() else { return Ok(Vec::new()) };
+        let (model, format) = (first.model.clone(), first.memory.format);
         let arguments = sessions.iter().map(|s| s.argument()).collect::<Result<Vec<_>>>()?;
         let ids = ids(tokens, &model)?;
-        let pass = Pass { want, format, tokens: &ids, real: 1, sequences: &arguments };
+        let batch_invariant = first.batch_invariant;
+        let pass = Pass { want, format, batch_invariant, tokens: &ids, real: 1, sequences: &arguments };
         let (wanted, states) = model.passes.run(&pass)?;
         for ((session, state), token) in sessions.iter_mut().zip(states).zip(tokens) {
             session.state = state;
             session.tokens.push(*token);
         }
-        Scores::new(wanted)
+        Ok(wanted)
     }
 
     fn check(&self, tokens: &[u32]) -> Result<()> {
@@ -256,7 +410,9 @@ impl Session {
     }
 
     fn submit(&mut self, want: Want, tokens: &Tensor, real: usize) -> Result<Vec<Tensor>> {
-        let pass = Pass { want, format: self.memory.format, tokens, real, sequences: &[self.argument()?] };
+        let (format, batch_invariant) = (self.memory.format, self.batch_invariant);
+        let sequences = &[self.argument()?];
+        let pass = Pass { want, format, batch_invariant, tokens, real, sequences };
         let (wanted, states) = self.model.passes.run(&pass)?;
         self.state = states.into_iter().flatten().collect();
         Ok(wanted)
@@ -271,8 +427,9 @@ impl Session {
     ) -> Result<std::result::Result<Quote, String>> {
         let tokens = ids(&vec![0; count], &self.model)?;
         let sequences = [self.argument()?];
-        let format = self.memory.format;
-        let pass = Pass { want: Want::Best, format, tokens: &tokens, real: count, sequences: &sequences };
+        let (format, batch_invariant) = (self.memory.format, self.batch_invariant);
+        let (want, tokens) = (Want::Best, &tokens);
+        let pass = Pass { want, format, batch_invariant, tokens, real: count, sequences: &sequences };
         self.model.passes.quote(&pass, device, on_progress)
     }
 
@@ -281,48 +438,6 @@ impl Session {
         let (here, windowed) = (self.tokens.len(), self.model.network.window().is_some());
         let window_position = windowed.then(|| index(here - self.kept_from)).transpose()?;
         Ok(Argument { position: index(here)?, window_position, state: &self.state })
-    }
-
-    /// The capacity that `more` tokens need. Doubling keeps the number of plans small, and memory near what is used.
-    fn capacity_for(&self, more: usize) -> usize {
-        let needed = self.tokens.len() + more;
-        if needed <= self.memory.context {
-            return self.memory.context;
-        }
-        needed.next_power_of_two().min(self.context)
-    }
-
-    /// Makes the cache hold `more` tokens, and moves what windows see to its start where it is full.
-    fn make_room(&mut self, more: usize) -> Result<()> {
-        self.grow(self.capacity_for(more))?;
-        let Some(window) = self.model.network.window() else { return Ok(()) };
-        let (here, capacity) = (self.tokens.len(), self.memory.positions(Some(window)));
-        if here + more - self.kept_from <= capacity {
-            return Ok(());
-        }
-        let keep_from = here.saturating_sub(window);
-        let (from, count) = (keep_from - self.kept_from, here - keep_from);
-        let specs = self.model.network.state(self.memory);
-        for (piece, spec) in self.state.iter_mut().zip(&specs).filter(|(_, spec)| spec.windowed) {
-            *piece = moved(&self.model, spec, &piece.narrow(2, from, count)?)?;
-        }
-        self.kept_from = keep_from;
-        Ok(())
-    }
-
-    fn grow(&mut self, context: usize) -> Result<()> {
-        if context <= self.memory.context {
-            return Ok(());
-        }
-        let memory = Memory { context, ..self.memory };
-        let specs = self.model.network.state(memory);
-        for (piece, spec) in self.state.iter_mut().zip(&specs) {
-            if *piece.shape() != spec.shape {
-                *piece = moved(&self.model, spec, piece)?;
-            }
-        }
-        self.memory = memory;
-        Ok(())
     }
 }
 
@@ -337,16 +452,4 @@ fn only_row(scores: &Scores) -> Result<Vec<f32>> {
         Scores::All(logits) => Ok(logits.to_vec::<f32>()?),
         Scores::Best(..) | Scores::Top(..) => unreachable!("logits were asked for"),
     }
-}
-
-/// Zeros, which a pass may update in place.
-fn fresh(model: &Model, spec: &StateSpec) -> Result<Tensor> {
-    let zeros = Tensor::full_on(spec.shape.clone(), 0, spec.dtype, model.device())?;
-    Ok(zeros.copied()?.donate()?)
-}
-
-/// New memory for a piece of state that starts with these positions.
-fn moved(model: &Model, spec: &StateSpec, positions: &Tensor) -> Result<Tensor> {
-    let start = Tensor::from_slice_on(&[0i32], model.device())?;
-    Ok(fresh(model, spec)?.write_at(positions, &start, 2)?.donate()?)
 }

@@ -7,24 +7,25 @@
 pub struct StopStrings {
     stops: Vec<String>,
     held: String,
-    stopped: bool,
+    stopped: Option<String>,
 }
 
 impl StopStrings {
     /// Watches for any of these; empty strings are ignored.
     pub fn new(stops: impl IntoIterator<Item = String>) -> StopStrings {
         let stops = stops.into_iter().filter(|s| !s.is_empty()).collect();
-        StopStrings { stops, held: String::new(), stopped: false }
+        StopStrings { stops, held: String::new(), stopped: None }
     }
 
     /// Adds text, and returns what may be shown. After a stop string everything is swallowed.
     pub fn push(&mut self, text: &str) -> String {
-        if self.stopped {
+        if self.stopped() {
             return String::new();
         }
         self.held.push_str(text);
-        if let Some(at) = self.stops.iter().filter_map(|s| self.held.find(s.as_str())).min() {
-            self.stopped = true;
+        let found = self.stops.iter().filter_map(|s| self.held.find(s.as_str()).map(|at| (at, s)));
+        if let Some((at, stop)) = found.min_by_key(|found| found.0) {
+            self.stopped = Some(stop.clone());
             self.held.truncate(at);
             return std::mem::take(&mut self.held);
         }
@@ -35,7 +36,12 @@ impl StopStrings {
 
     /// Whether a stop string came.
     pub fn stopped(&self) -> bool {
-        self.stopped
+        self.stopped.is_some()
+    }
+
+    /// The stop string that came.
+    pub fn which(&self) -> Option<&str> {
+        self.stopped.as_deref()
     }
 
     /// Ends the stream: what was held back was no stop string after all.

@@ -1,8 +1,11 @@
 //! Weights of a model file as tensors, without a copy where the device can read host memory.
 
 use crate::error::{Error, Result};
+use crate::lora::Adapter;
+use crate::ranks::{Cut, Share, Side, Stage};
 use std::ops::Range;
 use std::sync::Arc;
+use wootz::distributed::Group;
 use wootz::{Activations, BlockFormat, DType, Device, HostMemory, Layout, Shape, Tensor};
 use wootz_gguf::{Bytes, Gguf};
 
@@ -11,6 +14,10 @@ pub struct Weights {
     gguf: Arc<Gguf>,
     device: Device,
     activations: Activations,
+    /// This rank's part of them, where several have one each.
+    share: Option<Share>,
+    /// Adapters, as weights of their own, with what each of them is.
+    adapters: Vec<(Adapter, Weights)>,
 }
 
 /// Bytes of a mapped file, which they keep mapped.
@@ -28,7 +35,60 @@ impl AsRef<[u8]> for Part {
 impl Weights {
     /// The weights of a file for a device, and how they are multiplied by.
     pub fn new(gguf: Arc<Gguf>, device: &Device, activations: Activations) -> Weights {
-        Weights { gguf, device: device.clone(), activations }
+        Weights { gguf, device: device.clone(), activations, share: None, adapters: Vec::new() }
+    }
+
+    /// The same, of which this rank has a part. Names and shapes that it is asked for are then those of the part.
+    pub(crate) fn divided(self, share: Option<Share>) -> Weights {
+        Weights { share, ..self }
+    }
+
+    /// This rank's place, where layers are on several ranks.
+    pub(crate) fn stage(&self) -> Option<Stage> {
+        self.share.as_ref()?.stage()
+    }
+
+    /// The name in the file of what the network calls `name`.
+    fn name_of(&self, name: &str) -> String {
+        self.share.as_ref().map_or_else(|| name.to_string(), |share| share.name_of(name))
+    }
+
+    fn cut(&self, name: &str) -> Option<Cut> {
+        self.share.as_ref()?.cut(name)
+    }
+
+    /// The same with adapters, which must be made for this file.
+    pub fn with_adapters(mut self, adapters: &[Adapter]) -> Weights {
+        let beside = |adapter: &Adapter| {
+            let weights = Weights::new(adapter.gguf.clone(), &self.device, self.activations);
+            (adapter.clone(), weights)
+        };
+        self.adapters = adapters.iter().map(beside).collect();
+        self
+    }
+
+    /// What adapters add to the products of a matrix.
+    fn added(&self, name: &str, rows: usize, columns: usize) -> Result<Vec<Added<Matrix>>> {
+        self.adapted(name, |weights, rank| {
+            let a = weights.matrix(&format!("{name}.lora_a"), rank, columns)?;
+            Ok([a, weights.matrix(&format!("{name}.lora_b"), rows, rank)?])
+        })
+    }
+
+    /// The two matrices of each adapter of a tensor.
+    fn adapted<M>(
+        &self,
+        name: &str,
+        load: impl Fn(&Weights, usize) -> Result<[M; 2]>,
+    ) -> Result<Vec<Added<M>>> {
+        let mut list = Vec::new();
+        for (adapter, weights) in &self.adapters {
+            if let Some((rank, scale)) = adapter.part(name) {
+                let [a, b] = load(weights, rank)?;
+                list.push(Added { a, b, scale });
+            }
+        }
+        Ok(list)
     }
 
     /// The device.
@@ -38,12 +98,50 @@ impl Weights {
 
     /// Whether the file has a tensor of this name.
     pub fn has(&self, name: &str) -> bool {
-        self.gguf.find_tensor(name).is_some()
+        self.gguf.find_tensor(&self.name_of(name)).is_some()
     }
 
-    /// A tensor that must be there with this shape (slowest-varying first), as stored.
+    /// A tensor that must be there with this shape (slowest-varying first), as stored; of one that is divided, this rank's part.
     fn stored(&self, name: &str, shape: &[usize]) -> Result<(HostMemory, BlockFormat)> {
-        let tensor = self.gguf.tensor(name)?;
+        match self.cut(name) {
+            Some(cut) => self.stored_part(name, shape, &cut),
+            None => self.stored_whole(name, shape),
+        }
+    }
+
+    /// A part of a tensor: where it lies in the file, if it lies there in one piece, else a copy.
+    fn stored_part(&self, name: &str, shape: &[usize], cut: &Cut) -> Result<(HostMemory, BlockFormat)> {
+        let mut whole = shape.to_vec();
+        // Biases and other vectors have rows only, on their last axis.
+        let is_matrix = name.ends_with(".weight") && shape.len() > 1;
+        let axis = match cut.side {
+            Side::Rows if is_matrix => shape.len() - 2,
+            Side::Rows | Side::Columns => shape.len() - 1,
+        };
+        whole[axis] = cut.whole;
+        let (_, format) = self.stored_whole(name, &whole)?;
+        let tensor = self.gguf.tensor(&self.name_of(name))?;
+        let (bytes, place) = self.gguf.place(tensor);
+        let problem =
+            || Error::Model(format!("tensor '{name}' cannot be cut at {:?}: {format} has blocks", cut.range));
+        // What the cut axis counts: rows of so many bytes, or values in blocks.
+        let inner: usize = whole[axis + 1..].iter().product();
+        let at = |count: usize| format.bytes_of(count * inner).ok_or_else(problem);
+        let (start, end, stride) = (at(cut.range.start)?, at(cut.range.end)?, at(cut.whole)?);
+        if stride == place.len() {
+            let range = place.start + start..place.start + end;
+            return Ok((HostMemory::new(Part { bytes: bytes.clone(), range }), format));
+        }
+        let mut copy = Vec::with_capacity(place.len() / stride.max(1) * (end - start));
+        for piece in bytes[place.clone()].chunks_exact(stride.max(1)) {
+            copy.extend_from_slice(&piece[start..end]);
+        }
+        bytes.forget(place);
+        Ok((HostMemory::new(copy), format))
+    }
+
+    fn stored_whole(&self, name: &str, shape: &[usize]) -> Result<(HostMemory, BlockFormat)> {
+        let tensor = self.gguf.tensor(&self.name_of(name))?;
         let format = tensor.format()?;
         // Files differ in where they write extents of 1.
         let found = tensor.dims.iter().rev().map(|&d| d as usize).filter(|&d| d != 1);
@@ -57,16 +155,100 @@ impl Weights {
         Ok((HostMemory::new(Part { bytes: bytes.clone(), range }), format))
     }
 
-    /// A matrix of `rows` outputs and `columns` inputs.
-    pub fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
-        let (memory, format) = self.stored(name, &[rows, columns])?;
-        let Some(bytes) = format.bytes_of(columns) else {
+    /// A tensor as rows of blocks: the extents before the last, then the bytes of a row.
+    fn coded(&self, name: &str, shape: &[usize]) -> Result<(Tensor, BlockFormat)> {
+        let (memory, format) = self.stored(name, shape)?;
+        let (columns, lead) = shape.split_last().expect("weights have axes");
+        let Some(bytes) = format.bytes_of(*columns) else {
             let problem = format!("tensor '{name}': rows of {columns} values are not whole {format} blocks");
             return Err(Error::Model(problem));
         };
-        let layout = Layout::contiguous(&Shape::from([rows, bytes]));
-        let coded = Tensor::from_host_on(memory, DType::U8, layout, &self.device)?;
-        Ok(Matrix { coded, format, activations: self.activations, bias: None })
+        let layout = Layout::contiguous(&lead.iter().copied().chain([bytes]).collect::<Shape>());
+        Ok((Tensor::from_host_on(memory, DType::U8, layout, &self.device)?, format))
+    }
+
+    /// A matrix of `rows` outputs and `columns` inputs.
+    pub fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
+        let (coded, format) = self.coded(name, &[rows, columns])?;
+        let added = self.added(name, rows, columns)?;
+        let after = self.after(name);
+        Ok(Matrix { coded, format, activations: self.activations, bias: None, after, added })
+    }
+
+    /// What is left to do to the products of a matrix.
+    fn after(&self, name: &str) -> After {
+        match (self.cut(name), &self.share) {
+            (Some(Cut { side: Side::Columns, .. }), Some(share)) => After::Sum(share.group().clone()),
+            _ => After::Nothing,
+        }
+    }
+
+    /// The matrix that gives `rows` logits. Where it is divided, the logits of all ranks are joined.
+    pub(crate) fn output(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
+        let whole = self.matrix(name, rows, columns)?;
+        let Some(share) = &self.share else { return Ok(whole) };
+        let Some(own) = share.output_rows() else { return Ok(whole) };
+        let coded = whole.coded.narrow(0, own.start, own.len())?;
+        Ok(Matrix { coded, after: After::Join(share.group().clone(), rows), ..whole })
+    }
+
+    /// A stack of `count` matrices `name.weight`, with `name.bias` where the file has one.
+    pub fn stack(&self, name: &str, count: usize, rows: usize, columns: usize) -> Result<Stack> {
+        let mut bias = self.optional_values(&format!("{name}.bias"), &[count, rows])?;
+        if let After::Sum(group) = self.after(&format!("{name}.weight")) {
+            // Of the parts of a sum, one has the bias.
+            bias = bias.filter(|_| group.rank() == 0);
+        }
+        Ok(Stack { bias, ..self.plain_stack(&format!("{name}.weight"), [count, rows, columns])? })
+    }
+
+    fn plain_stack(&self, name: &str, [count, rows, columns]: [usize; 3]) -> Result<Stack> {
+        let (coded, format) = self.coded(name, &[count, rows, columns])?;
+        let added = self.adapted(name, |weights, rank| {
+            let a = weights.plain_stack(&format!("{name}.lora_a"), [count, rank, columns])?;
+            Ok([a, weights.plain_stack(&format!("{name}.lora_b"), [count, rows, rank])?])
+        })?;
+        let after = self.after(name);
+        Ok(Stack { coded, format, activations: self.activations, bias: None, after, added })
+    }
+
+    /// The matrix `name.weight` cut into matrices of so many rows each, with their parts of `name.bias`.
+    pub fn parts<const N: usize>(&self, name: &str, rows: [usize; N], columns: usize) -> Result<[Matrix; N]> {
+        if let Some(own) = self.share.as_ref().and_then(|share| share.parts(name)) {
+            return self.own_parts(name, own, columns);
+        }
+        let whole = self.linear(name, rows.iter().sum(), columns)?;
+        let mut start = 0;
+        let mut parts = Vec::with_capacity(N);
+        for rows in rows {
+            let coded = whole.coded.narrow(0, start, rows)?;
+            let bias = whole.bias.as_ref().map(|bias| bias.narrow(0, start, rows)).transpose()?;
+            let mut part = Matrix { coded, bias, ..whole.clone() };
+            for added in &mut part.added {
+                added.b.coded = added.b.coded.narrow(0, start, rows)?;
+            }
+            parts.push(part);
+            start += rows;
+        }
+        Ok(parts.try_into().unwrap_or_else(|_| unreachable!("as many parts as there are rows")))
+    }
+
+    /// This rank's rows of each of the matrices that the file has as one.
+    fn own_parts<const N: usize>(
+        &self,
+        name: &str,
+        own: Vec<Range<usize>>,
+        columns: usize,
+    ) -> Result<[Matrix; N]> {
+        let undivided = Weights::new(self.gguf.clone(), &self.device, self.activations);
+        let rows = undivided.gguf.tensor(&format!("{name}.weight"))?.dims.get(1).map_or(0, |&d| d as usize);
+        let whole = undivided.linear(name, rows, columns)?;
+        let part = |own: &Range<usize>| -> Result<Matrix> {
+            let bias = whole.bias.as_ref().map(|bias| bias.narrow(0, own.start, own.len())).transpose()?;
+            Ok(Matrix { coded: whole.coded.narrow(0, own.start, own.len())?, bias, ..whole.clone() })
+        };
+        let parts = own.iter().map(part).collect::<Result<Vec<_>>>()?;
+        parts.try_into().map_err(|_| Error::Model(format!("'{name}' is not {N} matrices in one")))
     }
 
     /// The matrix `name.weight`, with `name.bias` where the file has one.
@@ -104,12 +286,46 @@ pub struct Matrix {
     format: BlockFormat,
     activations: Activations,
     bias: Option<Tensor>,
+    after: After,
+    added: Vec<Added<Matrix>>,
+}
+
+/// What an adapter adds to a product: `scale · B·(A·x)`.
+#[derive(Clone)]
+struct Added<M> {
+    a: M,
+    b: M,
+    scale: f32,
+}
+
+/// What other ranks have to do with a product.
+#[derive(Clone)]
+enum After {
+    Nothing,
+    /// It is a part of a sum.
+    Sum(Group),
+    /// It is a part of so many columns.
+    Join(Group, usize),
+}
+
+impl After {
+    fn apply(&self, product: Tensor) -> wootz::Result<Tensor> {
+        match self {
+            After::Nothing => Ok(product),
+            After::Sum(group) => group.all_sum(&product),
+            After::Join(group, columns) => group.sharded(&product, -1, *columns)?.gather(),
+        }
+    }
 }
 
 impl Matrix {
     /// `x · Wᵀ + bias`.
     pub fn apply(&self, x: &Tensor) -> wootz::Result<Tensor> {
-        let product = x.quant_matmul(&self.coded, self.format, self.activations)?;
+        let mut product = x.quant_matmul(&self.coded, self.format, self.activations)?;
+        for Added { a, b, scale } in &self.added {
+            product = product.add(&b.apply(&a.apply(x)?)?.mul(*scale)?)?;
+        }
+        let product = self.after.apply(product)?;
         match &self.bias {
             Some(bias) => product.add(bias),
             None => Ok(product),
@@ -119,5 +335,37 @@ impl Matrix {
     /// Rows by number: an embedding.
     pub fn rows(&self, index: &Tensor) -> wootz::Result<Tensor> {
         self.coded.quant_gather(index, self.format)
+    }
+}
+
+/// A stack of weight matrices in the form of the file, and what is added to their products.
+pub struct Stack {
+    coded: Tensor,
+    format: BlockFormat,
+    activations: Activations,
+    bias: Option<Tensor>,
+    after: After,
+    added: Vec<Added<Stack>>,
+}
+
+impl Stack {
+    /// The whole of a weighted sum of its results, of which this rank may have a part.
+    pub fn whole(&self, sum: Tensor) -> wootz::Result<Tensor> {
+        self.after.apply(sum)
+    }
+
+    /// Each row of `x [r, k]` times the matrices `chosen [r, j]`, plus their biases: `[r, j, n]`.
+    pub fn apply(&self, x: &Tensor, chosen: &Tensor) -> wootz::Result<Tensor> {
+        let mut product = x.expert_matmul(&self.coded, chosen, self.format, self.activations)?;
+        for Added { a, b, scale } in &self.added {
+            let narrow = a.apply(x, chosen)?;
+            let (pairs, rank) = (narrow.shape()[0] * narrow.shape()[1], narrow.shape()[2]);
+            let part = b.apply(&narrow.reshape([pairs, rank])?, &chosen.reshape([pairs, 1])?)?;
+            product = product.add(&part.reshape(product.shape())?.mul(*scale)?)?;
+        }
+        match &self.bias {
+            Some(bias) => product.add(&bias.take(chosen, 0)?),
+            None => Ok(product),
+        }
     }
 }

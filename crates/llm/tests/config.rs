@@ -60,7 +60,11 @@ fn families_are_read() {
 
 #[test]
 fn nonsense_is_refused_with_facts() {
-    assert!(refused("bert", &|_| {}).contains("'bert'"));
+    let unknown = refused("t5", &|_| {});
+    assert!(
+        unknown.contains("'t5'") && unknown.contains("qwen3moe") && unknown.contains("gpt-oss"),
+        "{unknown}"
+    );
     let set = |key: &'static str, value: u32| {
         move |w: &mut Writer| {
             w.set(key, MetaValue::U32(value));
@@ -96,6 +100,78 @@ fn nonsense_is_refused_with_facts() {
         })
         .contains("same for all layers")
     );
+}
+
+/// A list of numbers for layers.
+fn list(values: &[u32]) -> MetaValue {
+    let values = values.iter().map(|&v| MetaValue::U32(v)).collect();
+    MetaValue::Array(wootz_gguf::ValueType::U32, values)
+}
+
+/// The numbers of recurrent layers.
+fn recurrent(arch: &'static str, w: &mut Writer) {
+    for (key, value) in [
+        ("ssm.conv_kernel", 4),
+        ("ssm.inner_size", 64),
+        ("ssm.state_size", 16),
+        ("ssm.time_step_rank", 4),
+        ("ssm.group_count", 2),
+        ("shortconv.l_cache", 3),
+    ] {
+        w.set(format!("{arch}.{key}"), MetaValue::U32(value));
+    }
+}
+
+#[test]
+fn hybrids_are_read_and_counted() {
+    let qwen = model("qwen35", &|w| recurrent("qwen35", w));
+    let config = Config::from_gguf(&qwen).unwrap();
+    let Mixer::Hybrid(hybrid) = &config.mixer else { panic!("qwen35 is a hybrid") };
+    let full: Vec<usize> = (0..12).filter(|&l| !hybrid.is_recurrent[l]).collect();
+    assert_eq!(full, [3, 7, 11]);
+    let load = Load { context: 100, sequences: 1, batch: 28, cache: CacheFormat::F32 };
+    let states = 9 * (4 * 16 * 16 + 3 * (64 + 2 * 32)) * 4;
+    let caches = 3 * 100 * 2 * 32 * 4;
+    assert_eq!(Estimate::new(&qwen, &config, load).unwrap().cache, states + caches);
+    // Layers after the network's own guess ahead and are not run.
+    let ahead = model("qwen35", &|w| {
+        recurrent("qwen35", w);
+        w.set("qwen35.nextn_predict_layers", MetaValue::U32(1));
+    });
+    assert_eq!(Config::from_gguf(&ahead).unwrap().layers, 11);
+}
+
+#[test]
+fn numbers_of_new_families_are_checked() {
+    let with = |arch: &'static str, key: &'static str, value: MetaValue| {
+        refused(arch, &move |w| {
+            recurrent(arch, w);
+            w.set(format!("{arch}.{key}"), value.clone());
+        })
+    };
+    let says = |error: String, fact: &str| assert!(error.contains(fact), "{error}");
+    says(with("qwen35", "ssm.time_step_rank", MetaValue::U32(3)), "3 heads of 2 groups");
+    says(with("qwen35", "ssm.state_size", MetaValue::U32(8)), "keys of 8 and values of 16");
+    says(with("qwen35", "nextn_predict_layers", MetaValue::U32(12)), "of 12 layers");
+    says(with("qwen35", "ssm.conv_kernel", MetaValue::U32(1)), "no convolution");
+    says(with("qwen35", "expert_count", MetaValue::U32(4)), "runs without experts");
+    says(with("qwen35moe", "expert_used_count", MetaValue::U32(2)), "without qwen35moe.expert_count");
+    says(with("lfm2", "attention.head_count_kv", list(&[0, 2, 0])), "3 values for 12 layers");
+    let mixed: Vec<u32> = (0..12).map(|l| l % 3).collect();
+    says(with("lfm2", "attention.head_count_kv", list(&mixed)), "different numbers of key heads");
+    says(with("llama", "attention.head_count_kv", list(&[2; 11])), "11 values for 12 layers");
+    says(refused("deepseek2", &|_| {}), "deepseek2.attention.key_length_mla");
+    let experts = |change: &'static [(&'static str, u32)]| {
+        refused("lfm2moe", &move |w| {
+            recurrent("lfm2moe", w);
+            for (key, value) in [("expert_count", 6), ("expert_used_count", 2)].iter().chain(change) {
+                w.set(format!("lfm2moe.{key}"), MetaValue::U32(*value));
+            }
+        })
+    };
+    says(experts(&[("expert_used_count", 7)]), "7 of 6 experts");
+    says(experts(&[("expert_gating_func", 9)]), "1 (softmax), 2 (sigmoid)");
+    says(experts(&[("expert_group_count", 4), ("expert_group_used_count", 2)]), "2 of 4 groups");
 }
 
 #[test]

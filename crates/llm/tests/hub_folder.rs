@@ -113,13 +113,30 @@ fn byte_level() -> serde_json::Value {
 
 fn logits(model: Model) -> Vec<f32> {
     let tokens: Vec<u32> = (0..20).map(|i| (i * i * 7 + 3) as u32 % VOCAB as u32).collect();
-    let options = SessionOptions { context: 0, cache: CacheFormat::F32 };
+    let options = SessionOptions { cache: CacheFormat::F32, ..SessionOptions::default() };
     Session::new(&Arc::new(model), options).unwrap().advance(&tokens).unwrap()
 }
 
 fn difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max)
+}
+
+#[test]
+fn a_folder_recommends_how_to_sample() {
+    let folder = tempfile::tempdir().unwrap();
+    write_folder(&model("llama", BlockFormat::F32, |_| true), "llama", folder.path());
+    for (generation, expected) in [
+        (json!({ "do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95 }), (0.6, 20, 0.95)),
+        (json!({ "do_sample": false, "temperature": 0.6 }), (0.0, 40, 0.95)),
+        (json!({ "do_sample": true, "top_p": 0.9 }), (1.0, 40, 0.9)),
+        (json!({ "eos_token_id": 12 }), (0.0, 40, 0.95)),
+    ] {
+        std::fs::write(folder.path().join("generation_config.json"), generation.to_string()).unwrap();
+        let model = Model::open(folder.path(), &Device::cpu(), ModelOptions::default()).unwrap();
+        let sampling = model.sampling();
+        assert_eq!((sampling.temperature, sampling.top_k, sampling.top_p), expected, "{generation}");
+    }
 }
 
 #[test]
@@ -215,6 +232,26 @@ fn bad_folders_are_refused_with_facts() {
     wootz::save_safetensors(&file, &[("model.layers.0.magic.weight", &odd)]).unwrap();
     assert!(refused().contains("magic"), "{}", refused());
     std::fs::remove_file(&file).unwrap();
+    // Sizes that would be allocated before anything else is looked at, and divisions by what is not there.
+    let config = std::fs::read_to_string(path.join("config.json")).unwrap();
+    let scaling = json!({ "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192 });
+    for (changes, expected) in [
+        (vec![("head_dim", json!(4_294_967_295u32)), ("rope_scaling", scaling.clone())], "4294967295"),
+        (vec![("num_attention_heads", json!(0)), ("rope_scaling", scaling.clone())], "num_attention_heads"),
+        (
+            vec![("num_attention_heads", json!(0)), ("head_dim", json!(null)), ("rope_scaling", scaling)],
+            "num_attention_heads",
+        ),
+        (vec![("hidden_size", json!(-5))], "hidden_size"),
+        (vec![("num_hidden_layers", json!(1e300))], "num_hidden_layers"),
+    ] {
+        let mut changed: serde_json::Value = serde_json::from_str(&config).unwrap();
+        changes.into_iter().for_each(|(key, value)| changed[key] = value);
+        std::fs::write(path.join("config.json"), changed.to_string()).unwrap();
+        assert!(refused().contains(expected), "{expected}: {}", refused());
+    }
+    std::fs::write(path.join("config.json"), config).unwrap();
     let mut tokenizer = byte_level();
     tokenizer["model"]["type"] = json!("Unigram");
     std::fs::write(path.join("tokenizer.json"), tokenizer.to_string()).unwrap();

@@ -15,6 +15,8 @@ struct Shop {
     lie: bool,
     /// Break off the next download after so many bytes.
     break_after: Option<usize>,
+    /// Say nothing more after so many bytes, and keep the line open.
+    silent_after: Option<usize>,
     /// Request lines and ranges, as they came.
     seen: Vec<String>,
 }
@@ -61,6 +63,12 @@ fn answer(mut stream: TcpStream, shop: &Mutex<Shop>) -> std::io::Result<()> {
         "HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: \"{sum}\"\r\nConnection: close\r\n\r\n",
         body.len()
     )?;
+    if let ("GET", Some(count)) = (method, shop.silent_after) {
+        stream.write_all(&body[..count.min(body.len())])?;
+        // Kept open for the life of the test.
+        std::mem::forget(stream);
+        return Ok(());
+    }
     if method == "GET" {
         let cut = shop.break_after.take().unwrap_or(body.len());
         stream.write_all(&body[..cut.min(body.len())])?;
@@ -126,6 +134,20 @@ fn wrong_checksums_missing_files_and_silent_hubs() {
     // Nobody listens there.
     let error = failed(&Hub::new("http://127.0.0.1:9"), "hf:some/models/x.gguf");
     assert!(error.contains("127.0.0.1") && error.contains("curl"), "{error}");
+}
+
+#[test]
+fn a_hub_that_goes_silent_is_given_up() {
+    let path = "/some/models/resolve/main/x.gguf".to_string();
+    let shop = Shop { files: vec![(path, vec![1; 100_000])], silent_after: Some(10), ..Shop::default() };
+    let hub = Hub::new(serve(Arc::new(Mutex::new(shop)))).stall_after(2);
+    let cache = tempfile::tempdir().unwrap();
+    let reference = Reference::parse("hf:some/models/x.gguf").unwrap();
+    let started = std::time::Instant::now();
+    let error = hub.pull(&reference, cache.path(), &mut |_| {}).unwrap_err().to_string();
+    assert!(started.elapsed() < std::time::Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(error.contains("x.gguf") && error.contains("slow"), "{error}");
+    assert!(!cache.path().join("some--models/x.gguf").exists());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use wootz::Device;
+use wootz_llm::config::Family;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
 
@@ -15,15 +16,54 @@ fn tokens(vocab: usize) -> Vec<u32> {
     (0..40).map(|i| ((i * i * 7 + 3 * i + 11) % 900 % vocab) as u32).collect()
 }
 
+/// Every family, by the name of its architecture.
+const FAMILIES: [&str; 24] = [
+    "llama",
+    "mistral3",
+    "smollm3",
+    "granite",
+    "granitemoe",
+    "phi3",
+    "qwen2",
+    "qwen2moe",
+    "qwen3",
+    "qwen3moe",
+    "olmoe",
+    "gemma2",
+    "gemma3",
+    "gpt-oss",
+    "gemma4",
+    "deepseek2",
+    "qwen35",
+    "qwen35moe",
+    "qwen3next",
+    "granitehybrid",
+    "mamba2",
+    "lfm2",
+    "lfm2moe",
+    "rwkv7",
+];
+
+#[test]
+fn every_family_has_golden_logits() {
+    let decoders = Family::ALL.iter().filter(|family| !family.is_encoder());
+    let known: Vec<&str> = decoders.map(|family| family.name()).collect();
+    assert_eq!(known, FAMILIES);
+}
+
 #[test]
 fn logits_equal_llama_cpps() {
-    for family in ["llama", "qwen2", "qwen3", "gemma3", "rwkv7"] {
+    for family in FAMILIES {
         let model = Arc::new(
-            Model::open(golden(&format!("tiny-{family}.model")), &Device::cpu(), ModelOptions::default())
-                .unwrap(),
+            Model::open(
+                golden(&format!("tiny-{family}.model")),
+                &Device::cpu(),
+                ModelOptions { precise: true },
+            )
+            .unwrap(),
         );
         let vocab = model.config().vocab;
-        let options = SessionOptions { context: 64, cache: CacheFormat::F32 };
+        let options = EXACT;
         let mut session = Session::new(&model, options).unwrap();
         let mut all = Vec::new();
         let keep = |rows: &[f32]| {
@@ -41,5 +81,60 @@ fn logits_equal_llama_cpps() {
         // llama.cpp rounds activations to f16 before f16 matrices.
         let worst = got.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max) / spread;
         assert!(worst < 5e-3, "{family}: logits differ by {worst} of their range");
+    }
+}
+
+fn open(family: &str, device: &Device) -> Arc<Model> {
+    let options = ModelOptions { precise: true };
+    Arc::new(Model::open(golden(&format!("tiny-{family}.model")), device, options).unwrap())
+}
+
+fn worst(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    let size = b.iter().fold(0f32, |m, v| m.max(v.abs()));
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max) / size
+}
+
+const EXACT: SessionOptions = SessionOptions { context: 64, cache: CacheFormat::F32, batch_invariant: false };
+
+#[test]
+fn one_by_one_in_chunks_and_with_others_agree() {
+    for family in FAMILIES {
+        let model = open(family, &Device::cpu());
+        let tokens = tokens(model.config().vocab);
+        let session = || Session::new(&model, EXACT).unwrap();
+        let (mut single, mut chunks) = (session(), session());
+        let mut last = Vec::new();
+        for token in &tokens {
+            last = single.advance(&[*token]).unwrap();
+        }
+        for chunk in tokens.chunks(17) {
+            assert!(!chunks.advance(chunk).unwrap().is_empty());
+        }
+        let next = chunks.advance(&[5]).unwrap();
+        let (mut whole, mut other) = (session(), session());
+        assert!(worst(&whole.advance(&tokens).unwrap(), &last) < 1e-4, "{family}: one by one");
+        other.advance(&tokens[..9]).unwrap();
+        let rows = Session::advance_together(&mut [&mut whole, &mut other], &[5, 6]).unwrap();
+        assert!(worst(&rows[0], &next) < 1e-4, "{family}: in chunks, and beside another sequence");
+    }
+}
+
+/// Imitated devices are slow: by default the family with the most ops of its own.
+#[test]
+fn every_device_gives_the_cpus_logits() {
+    let families: &[&str] = if std::env::var_os("WOOTZ_FULL").is_some() { &FAMILIES } else { &["gpt-oss"] };
+    for family in families {
+        let run = |device: &Device| {
+            let model = open(family, device);
+            let mut session = Session::new(&model, EXACT).unwrap();
+            let tokens = tokens(model.config().vocab);
+            [session.advance(&tokens[..19]).unwrap(), session.advance(&[7]).unwrap()].concat()
+        };
+        let expected = run(&Device::cpu());
+        for device in Device::all().iter().filter(|device| device.name() != "cpu") {
+            let error = worst(&run(device), &expected);
+            assert!(error < 1e-3, "{family} on {device}: {error}");
+        }
     }
 }

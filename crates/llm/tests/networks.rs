@@ -15,16 +15,17 @@ use wootz_llm::sampling::Sampling;
 use wootz_llm::{Finish, Model, ModelOptions, Request, Session, SessionOptions};
 
 const FAMILIES: [&str; 5] = ["llama", "qwen2", "qwen3", "gemma3", "rwkv7"];
-const EXACT: SessionOptions = SessionOptions { context: 0, cache: CacheFormat::F32 };
+const EXACT: SessionOptions = SessionOptions { context: 0, cache: CacheFormat::F32, batch_invariant: false };
 
 fn tokens(count: usize) -> Vec<u32> {
     (0..count).map(|i| (i * i * 7 + i * 13 + 3) as u32 % VOCAB as u32).collect()
 }
 
 const PRECISE: ModelOptions = ModelOptions { precise: true };
+const FAST: ModelOptions = ModelOptions { precise: false };
 
 fn load(arch: &str, format: BlockFormat) -> Arc<Model> {
-    load_as(arch, format, ModelOptions::default())
+    load_as(arch, format, FAST)
 }
 
 fn load_as(arch: &str, format: BlockFormat, options: ModelOptions) -> Arc<Model> {
@@ -89,7 +90,7 @@ fn quantised_weights_are_used_as_they_are() {
         let tokens = tokens(12);
         // The reference reads the same blocks; what differs is the activations of 8 or 16 bits.
         let rounded = if format.is_float() { 1e-4 } else { 0.06 };
-        for (options, allowed) in [(ModelOptions::default(), rounded), (PRECISE, 3e-4)] {
+        for (options, allowed) in [(FAST, rounded), (PRECISE, 3e-4)] {
             let model = load_as(arch, format, options);
             let error = difference(&together(&model, &tokens, EXACT), &reference(arch, &model, &tokens));
             assert!(error < allowed, "{arch} in {format}, {options:?}: {error}");
@@ -135,9 +136,9 @@ fn windows_keep_only_what_they_need() {
     let error = difference(&rows, &expected);
     assert!(error < 1e-4, "{error}");
     session.advance(&tokens[400..]).unwrap();
-    // One layer of six keeps everything (1024 positions); the others a window and a chunk.
+    // One layer of six keeps everything (1024 positions); the others a window, a chunk and the step in which it forgets.
     let row = 2 * tiny::KV_HEADS * tiny::HEAD_LEN * 4;
-    assert_eq!(session.state_bytes(), (1024 + 5 * (tiny::WINDOW + 128)) * row);
+    assert_eq!(session.state_bytes(), (1024 + 5 * (tiny::WINDOW + 128 + 64)) * row);
     // A little can be taken back; what the window has left behind is read again.
     let (_, reused) = session.read(&tokens[..899]).unwrap();
     assert_eq!(reused, 898);
@@ -284,6 +285,28 @@ fn generation_ends_when_told() {
     let full =
         Session::new(&model, short).unwrap().generate(&request, |_| ControlFlow::Continue(())).unwrap();
     assert!(full.tokens.len() <= 3, "10 of 12 are taken, and one more needs no place: {}", full.tokens.len());
+}
+
+#[test]
+fn reading_a_long_prompt_can_be_cancelled_and_taken_up_again() {
+    let model = load("llama", BlockFormat::Q8_0);
+    let request =
+        Request { prompt: tokens(600), limit: 3, sampling: Sampling::GREEDY, seed: 3, stops: vec![] };
+    let whole =
+        Session::new(&model, EXACT).unwrap().generate(&request, |_| ControlFlow::Continue(())).unwrap();
+    let mut session = Session::new(&model, EXACT).unwrap();
+    let mut asked = 0;
+    let cancelled = session.generate(&request, |text| {
+        assert_eq!(text, "", "nothing was generated yet");
+        asked += 1;
+        if asked == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let cancelled = cancelled.unwrap();
+    assert_eq!((cancelled.finish, cancelled.tokens.len(), asked), (Finish::Cancelled, 0, 2));
+    let read = session.tokens().len();
+    assert!(0 < read && read < 600, "{read}");
+    let resumed = session.generate(&request, |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((resumed.tokens, resumed.reused_tokens), (whole.tokens, read));
 }
 
 #[test]

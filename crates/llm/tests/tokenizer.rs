@@ -113,9 +113,9 @@ fn bad_vocabularies_are_errors() {
     use wootz_gguf::MetaValue;
     assert!(
         refuse(&|w| {
-            w.set("tokenizer.ggml.model", "bert");
+            w.set("tokenizer.ggml.model", "t5");
         })
-        .contains("'bert'")
+        .contains("'t5'")
     );
     assert!(
         refuse(&|w| {
@@ -153,6 +153,40 @@ fn bad_vocabularies_are_errors() {
         })
         .contains("scores")
     );
+}
+
+/// A token of 128 KiB took 40 seconds to build a searcher for.
+#[test]
+fn special_tokens_are_bounded() {
+    let gguf = Gguf::open(golden_dir().join("bpe.vocab")).unwrap();
+    let with = |length: usize, count: usize| {
+        let mut writer = Writer::new();
+        for (key, value) in gguf.metadata().iter() {
+            writer.set(key, value);
+        }
+        let tokens = gguf.metadata().get("tokenizer.ggml.tokens").unwrap();
+        let mut texts: Vec<String> =
+            tokens.as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_string()).collect();
+        let mut kinds = vec![wootz_gguf::MetaValue::I32(1); texts.len()];
+        let last = texts.len();
+        for i in last - count..last {
+            (texts[i], kinds[i]) = (format!("{i}{}", "x".repeat(length)), wootz_gguf::MetaValue::I32(3));
+        }
+        writer.set("tokenizer.ggml.tokens", wootz_gguf::MetaValue::strings(&texts));
+        writer.set(
+            "tokenizer.ggml.token_type",
+            wootz_gguf::MetaValue::Array(wootz_gguf::ValueType::I32, kinds),
+        );
+        let mut bytes = Vec::new();
+        writer.write(&mut bytes, |_| unreachable!("a vocabulary has no tensors")).unwrap();
+        let started = std::time::Instant::now();
+        let made = Tokenizer::from_gguf(&Gguf::from_bytes(bytes).unwrap()).map(|_| ());
+        assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
+        made.map_err(|e| e.to_string())
+    };
+    let error = with(128 << 10, 1).unwrap_err();
+    assert!(error.contains("special token") && error.contains("limit is 4096"), "{error}");
+    with(4000, 5).unwrap();
 }
 
 /// Real vocabularies: the models that `wootz pull` fetches, if the folder `models` has them.

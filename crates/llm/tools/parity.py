@@ -8,10 +8,12 @@ WOOTZ is the `wootz` command, TEXT a file of at least 256 tokens. What is compar
   It is compared with itself too, reading the tokens one by one instead of all at once: sums in another order differ
   in their last bits, now and then that moves an activation to the next of its codes, and layers carry it on. No two programs
   that round agree better than that.
-- With BLAS it multiplies decoded weights by floats, and `wootz --precise` has to say the same:
+- With BLAS it multiplies decoded weights by floats, and `wootz` has to give the same logits:
 
       CMAKE_ARGS="-DGGML_BLAS=ON -DGGML_BLAS_VENDOR=OpenBLAS -DGGML_CPU_REPACK=OFF" \\
           pip install --no-binary llama-cpp-python llama-cpp-python
+
+  Without BLAS the same is had from a copy of the file whose weights are decoded to floats, which `--decoded` makes (needs gguf).
 """
 import pathlib
 import subprocess
@@ -23,12 +25,37 @@ import numpy as np
 
 POSITIONS = 256  # or as many as the model was made for
 
-program, text, *models = sys.argv[1:]
+arguments = [argument for argument in sys.argv[1:] if argument != "--decoded"]
+program, text, *models = arguments
 text = open(text, encoding="utf-8").read()
 
 
+def decoded(path, folder):
+    """A copy of a model whose weights are floats."""
+    from gguf import GGUFReader, GGUFValueType, GGUFWriter, quants
+
+    reader = GGUFReader(path)
+    target = pathlib.Path(folder) / "decoded.gguf"
+    writer = GGUFWriter(target, reader.fields["general.architecture"].contents())
+    for key, field in reader.fields.items():
+        if key.startswith("GGUF.") or key == "general.architecture":
+            continue
+        sub_type = field.types[1] if field.types[0] == GGUFValueType.ARRAY else None
+        writer.add_key_value(key, field.contents(), field.types[0], sub_type)
+    for tensor in reader.tensors:
+        shape = [int(extent) for extent in reversed(tensor.shape)]
+        writer.add_tensor(tensor.name, quants.dequantize(tensor.data, tensor.tensor_type).reshape(shape))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return str(target)
+
+
 def theirs(path, batch=512):
-    llama = llama_cpp.Llama(path, n_ctx=512, n_batch=batch, n_threads=2, logits_all=True, verbose=False)
+    # Floats everywhere, keys and values too, where weights are.
+    cache = dict(type_k=0, type_v=0, flash_attn=False) if "--decoded" in sys.argv else {}
+    llama = llama_cpp.Llama(path, n_ctx=512, n_batch=batch, n_threads=2, logits_all=True, verbose=False, **cache)
     tokens = llama.tokenize(text.encode(), add_bos=True, special=False)[: min(POSITIONS, llama._model.n_ctx_train())]
     llama.eval(tokens)
     scores = np.array(llama.scores[: len(tokens)], np.float64)
@@ -59,9 +86,15 @@ def compare(name, x, y):
 has_blas = any(pathlib.Path(llama_cpp.__file__).parent.glob("lib/*ggml-blas*"))
 print(f"llama-cpp-python {llama_cpp.__version__}, {'with' if has_blas else 'without'} BLAS")
 for model in models:
+    if "--decoded" in sys.argv:
+        with tempfile.TemporaryDirectory() as folder:
+            tokens, expected = theirs(decoded(model, folder))
+        print(f"{pathlib.Path(model).name}, {len(tokens)} positions")
+        compare("llama.cpp (floats), wootz", expected, ours(model, tokens, "--cache", "f32"))
+        continue
     tokens, expected = theirs(model)
     print(f"{pathlib.Path(model).name}, {len(tokens)} positions")
-    compare("llama.cpp, wootz --precise", expected, ours(model, tokens, "--precise"))
     compare("llama.cpp, wootz", expected, ours(model, tokens))
+    compare("llama.cpp, wootz --fast", expected, ours(model, tokens, "--fast"))
     if not has_blas:
         compare("llama.cpp, llama.cpp one by one", expected, theirs(model, batch=1)[1])

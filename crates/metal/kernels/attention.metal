@@ -5,7 +5,8 @@
 // last `window`, if there is one. A query that sees nothing (or only −∞) gives 0; a key of weight 0 gives nothing, whatever its value.
 //
 // dims: [0] batch, [1] heads, [2] groups, [3] queries, [4] keys, [5] splits, [6] scale, [7] soft cap (bits of floats), [8] window (with WINDOW).
-// Inputs: 0 q, 1 k, 2 v (strides: batch, head, row, element), then the mask if MASK, then the position if CAUSAL. K_WIDTH and
+// Inputs: 0 q, 1 k, 2 v (strides: batch, head, row, element), then the mask if MASK, the sinks if SINKS, the position if CAUSAL. A sink is
+// a score of its head that takes its part of the softmax and gives nothing: it is looked at when sums are divided. K_WIDTH and
 // V_WIDTH are the extents of k's and v's rows; K_UNIT, V_UNIT: their elements lie side by side.
 
 // Positions beyond this one see no more than it does, and can be added to.
@@ -27,7 +28,9 @@ inline Problem problem_of(const thread Env& env, constant Args& args) {
     p.scale = as_type<float>(uint(args.dims[6]));
     p.cap = as_type<float>(uint(args.dims[7]));
     p.window = int(args.dims[8]);
-#if CAUSAL && MASK
+#if CAUSAL && MASK && SINKS
+    p.position = clamp(int(raw5(env)[0]), -FAR, FAR);
+#elif CAUSAL && (MASK || SINKS)
     p.position = clamp(int(raw4(env)[0]), -FAR, FAR);
 #elif CAUSAL
     p.position = clamp(int(raw3(env)[0]), -FAR, FAR);

@@ -23,6 +23,7 @@ kernel void attention_combine(STEP_BINDINGS, uint thread_index [[thread_position
             value = fma(part[c], kept, value);
             sum = fma(part[V_WIDTH + 1], kept, sum);
         }
-        finish(env, point, Out(sum == 0.0f ? 0.0f : value / sum));
+        const uint head = uint(row / index_t(args.dims[3]) % index_t(args.dims[1]));
+        finish(env, point, Out(value * share_of(env, args, head, most, sum)));
     }
 }

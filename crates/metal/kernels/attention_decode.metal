@@ -51,10 +51,10 @@ kernel void attention_decode(
 
     float largest[ROWS], sums[ROWS];
     float4 acc[ROWS][V_TURNS];
-    for (uint r = 0; r < ROWS; r++) {
+    UNROLL for (uint r = 0; r < ROWS; r++) {
         largest[r] = -INFINITY;
         sums[r] = 0.0f;
-        for (uint i = 0; i < V_TURNS; i++) {
+        UNROLL for (uint i = 0; i < V_TURNS; i++) {
             acc[r][i] = float4(0.0f);
         }
     }
@@ -65,31 +65,31 @@ kernel void attention_decode(
         for (uint turn = 0; turn < 4; turn++) {
             device const Raw1* key = k + offset_t(min(block + turn * 8 + lane / 4, end - 1)) * k_row;
             float dots[ROWS];
-            for (uint r = 0; r < ROWS; r++) {
+            UNROLL for (uint r = 0; r < ROWS; r++) {
                 dots[r] = 0.0f;
             }
             if (K_WIDTH % 4 == 0) {
                 for (uint c = lane % 4; c < K_WIDTH / 4; c += 4) {
                     const float4 four = K_UNIT ? load4(key + 4 * c) : gather4(key + offset_t(4 * c) * k_step, k_step);
-                    for (uint r = 0; r < ROWS; r++) {
+                    UNROLL for (uint r = 0; r < ROWS; r++) {
                         dots[r] += dot(four, q_rows[r][c]);
                     }
                 }
             } else {
                 for (uint c = lane % 4; c < K_WIDTH; c += 4) {
                     const float one = widen(key[offset_t(c) * k_step]);
-                    for (uint r = 0; r < ROWS; r++) {
+                    UNROLL for (uint r = 0; r < ROWS; r++) {
                         dots[r] = fma(one, q_rows[r][c / 4][c % 4], dots[r]);
                     }
                 }
             }
-            for (uint r = 0; r < ROWS; r++) {
+            UNROLL for (uint r = 0; r < ROWS; r++) {
                 const float sum = quad_sum(dots[r]);
                 products[r] = turn == lane % 4 ? sum : products[r];
             }
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint r = 0; r < ROWS; r++) {
+        UNROLL for (uint r = 0; r < ROWS; r++) {
             const uint at = min(row + r, rows - 1);
             const uint3 where = uint3(batch, g * p.share + at / p.queries, at % p.queries);
             float score = -INFINITY;
@@ -102,7 +102,7 @@ kernel void attention_decode(
             sums[r] = fma(sums[r], kept, weight);
             largest[r] = now;
             ((threadgroup float*)weights[simd][r])[own] = weight;
-            for (uint i = 0; i < V_TURNS; i++) {
+            UNROLL for (uint i = 0; i < V_TURNS; i++) {
                 acc[r][i] *= kept;
             }
         }
@@ -111,18 +111,18 @@ kernel void attention_decode(
         for (uint s = 0; s < count; s++) {
             device const Raw2* value = v + offset_t(block + s) * v_row;
             float4 some[V_TURNS];
-            for (uint i = 0; i < V_TURNS; i++) {
+            UNROLL for (uint i = 0; i < V_TURNS; i++) {
                 const uint c = (i * WIDTH + lane) * V_RUN;
                 some[i] = float4(0.0f);
                 if (V_WIDTH % (WIDTH * V_RUN) == 0 || c < V_WIDTH) {
                     some[i] = load_some(value + offset_t(c) * v_step);
                 }
             }
-            for (uint r = 0; r < ROWS; r++) {
+            UNROLL for (uint r = 0; r < ROWS; r++) {
                 const float weight = weights[simd][r][s / 4][s % 4];
                 // The same for all lanes: a weight of 0 hides infinities and NaN.
                 if (weight != 0.0f) {
-                    for (uint i = 0; i < V_TURNS; i++) {
+                    UNROLL for (uint i = 0; i < V_TURNS; i++) {
                         acc[r][i] = fma(some[i], float4(weight), acc[r][i]);
                     }
                 }
@@ -130,14 +130,14 @@ kernel void attention_decode(
         }
     }
 
-    for (uint r = 0; r < ROWS; r++) {
+    UNROLL for (uint r = 0; r < ROWS; r++) {
         const float sum = simd_sum(sums[r]);
         if (lane == 0) {
             totals[simd][r] = float2(largest[r], sum);
         }
-        for (uint i = 0; i < V_TURNS; i++) {
+        UNROLL for (uint i = 0; i < V_TURNS; i++) {
             const uint c = (i * WIDTH + lane) * V_RUN;
-            for (uint j = 0; j < V_RUN; j++) {
+            UNROLL for (uint j = 0; j < V_RUN; j++) {
                 if (c + j < V_WIDTH) {
                     values[simd][r][c + j] = acc[r][i][j];
                 }
@@ -174,7 +174,8 @@ kernel void attention_decode(
             place[V_WIDTH + 1] = sum;
         }
 #else
-        finish(env, out_row * V_WIDTH + c, Out(sum == 0.0f ? 0.0f : value / sum));
+        const uint head = g * p.share + at / p.queries;
+        finish(env, out_row * V_WIDTH + c, Out(value * share_of(env, args, head, most, sum)));
 #endif
     }
 }

@@ -53,7 +53,7 @@ kernel void attention_prefill(
     simdgroup_matrix<Tile, 8, 8> q[DP / 8];
     device const Raw0* q_row = raw0(env) + row_start(args.in0_strides, at.x, at.y, at.z);
     const offset_t q_step = args.in0_strides[3];
-    for (uint i = 0; i < DP / 8; i++) {
+    UNROLL for (uint i = 0; i < DP / 8; i++) {
         vec<Tile, 2> two = vec<Tile, 2>(Tile(0));
         for (uint e = 0; e < 2; e++) {
             const uint c = i * 8 + column + e;
@@ -65,7 +65,7 @@ kernel void attention_prefill(
     }
 
     simdgroup_float8x8 sums[EP / 8];
-    for (uint i = 0; i < EP / 8; i++) {
+    UNROLL for (uint i = 0; i < EP / 8; i++) {
         sums[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     }
     float largest = -INFINITY, total = 0.0f;
@@ -94,9 +94,9 @@ kernel void attention_prefill(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         simdgroup_float8x8 scores[KEYS / 8];
-        for (uint j = 0; j < KEYS / 8; j++) {
+        UNROLL for (uint j = 0; j < KEYS / 8; j++) {
             scores[j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-            for (uint i = 0; i < DP / 8; i++) {
+            UNROLL for (uint i = 0; i < DP / 8; i++) {
                 simdgroup_matrix<Tile, 8, 8> part;
                 simdgroup_load(part, tile + i * 8 * K_PITCH + j * 8, K_PITCH);
                 simdgroup_multiply_accumulate(scores[j], q[i], part, scores[j]);
@@ -121,7 +121,7 @@ kernel void attention_prefill(
 
         // Scores of this lane's row, and the weights that they give.
         float most = -INFINITY;
-        for (uint j = 0; j < KEYS / 8; j++) {
+        UNROLL for (uint j = 0; j < KEYS / 8; j++) {
             thread float2& pair = pair_of(scores[j]);
             for (uint e = 0; e < 2; e++) {
                 const uint key = j * 8 + column + e;
@@ -140,18 +140,18 @@ kernel void attention_prefill(
         largest = now;
         total *= kept;
         simdgroup_matrix<Tile, 8, 8> weights[KEYS / 8];
-        for (uint j = 0; j < KEYS / 8; j++) {
+        UNROLL for (uint j = 0; j < KEYS / 8; j++) {
             const float2 pair = exp(pair_of(scores[j]) - origin);
             total += pair.x + pair.y;
             reinterpret_cast<thread vec<Tile, 2>&>(weights[j].thread_elements()) = vec<Tile, 2>(Tile(pair.x), Tile(pair.y));
         }
-        for (uint i = 0; i < EP / 8; i++) {
+        UNROLL for (uint i = 0; i < EP / 8; i++) {
             pair_of(sums[i]) *= kept;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
-        for (uint j = 0; j < KEYS / 8; j++) {
-            for (uint i = 0; i < EP / 8; i++) {
+        UNROLL for (uint j = 0; j < KEYS / 8; j++) {
+            UNROLL for (uint i = 0; i < EP / 8; i++) {
                 simdgroup_matrix<Tile, 8, 8> part;
                 simdgroup_load(part, tile + j * 8 * V_PITCH + i * 8, V_PITCH);
                 simdgroup_multiply_accumulate(sums[i], weights[j], part, sums[i]);
@@ -162,12 +162,12 @@ kernel void attention_prefill(
                 // The lane of this row that holds the key's weight.
                 const ushort holder = ushort((lane & 22) | (key / 4 % 2) << 3 | (key / 2 % 2));
                 float weight = 0.0f;
-                for (uint j = 0; j < KEYS / 8; j++) {
+                UNROLL for (uint j = 0; j < KEYS / 8; j++) {
                     const float2 pair = float2(reinterpret_cast<thread vec<Tile, 2>&>(weights[j].thread_elements()));
                     const float of_holder = simd_shuffle(pair[key % 2], holder);
                     weight = j == key / 8 ? of_holder : weight;
                 }
-                for (uint i = 0; i < EP / 8; i++) {
+                UNROLL for (uint i = 0; i < EP / 8; i++) {
                     thread float2& pair = pair_of(sums[i]);
                     for (uint e = 0; e < 2; e++) {
                         const uint c = i * 8 + column + e;
@@ -186,12 +186,13 @@ kernel void attention_prefill(
     total += simd_shuffle_xor(total, ushort(8));
     const bool inside = first_row + simd * 8 + (quad & 4) + lane / 2 % 4 < rows;
     const index_t start = ((index_t(at.x) * p.heads + at.y) * p.queries + at.z) * V_WIDTH;
-    for (uint i = 0; i < EP / 8; i++) {
+    const float share = share_of(env, args, at.y, largest, total);
+    UNROLL for (uint i = 0; i < EP / 8; i++) {
         const float2 pair = pair_of(sums[i]);
         for (uint e = 0; e < 2; e++) {
             const uint c = i * 8 + column + e;
             if (inside && c < V_WIDTH) {
-                finish(env, start + c, Out(total == 0.0f ? 0.0f : pair[e] / total));
+                finish(env, start + c, Out(pair[e] * share));
             }
         }
     }

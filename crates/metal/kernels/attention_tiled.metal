@@ -29,7 +29,7 @@ kernel void attention_tiled(
     const offset_t v_row = args.in2_strides[2], v_step = args.in2_strides[3];
     const uint2 range = visible(p, at.z, at.z);
     float sums[TURNS];
-    for (uint i = 0; i < TURNS; i++) {
+    UNROLL for (uint i = 0; i < TURNS; i++) {
         sums[i] = 0.0f;
     }
     float largest = -INFINITY, total = 0.0f;
@@ -51,13 +51,13 @@ kernel void attention_tiled(
         const float origin = origin_of(now), kept = exp(largest - origin);
         largest = now;
         total *= kept;
-        for (uint i = 0; i < TURNS; i++) {
+        UNROLL for (uint i = 0; i < TURNS; i++) {
             sums[i] *= kept;
         }
         for (uint s = 0; s < count; s++) {
             const float weight = exp(scores[s] - origin);
             total += weight;
-            for (uint i = 0; i < TURNS; i++) {
+            UNROLL for (uint i = 0; i < TURNS; i++) {
                 const uint c = i * THREADS + index;
                 if (c < V_WIDTH && weight != 0.0f) {
                     sums[i] = fma(weight, widen(v[offset_t(start + s) * v_row + offset_t(c) * v_step]), sums[i]);
@@ -67,10 +67,11 @@ kernel void attention_tiled(
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
     const index_t start = ((index_t(at.x) * p.heads + at.y) * p.queries + at.z) * V_WIDTH;
-    for (uint i = 0; i < TURNS; i++) {
+    const float share = share_of(env, args, at.y, largest, total);
+    UNROLL for (uint i = 0; i < TURNS; i++) {
         const uint c = i * THREADS + index;
         if (c < V_WIDTH) {
-            finish(env, start + c, Out(total == 0.0f ? 0.0f : sums[i] / total));
+            finish(env, start + c, Out(sums[i] * share));
         }
     }
 }

@@ -82,25 +82,25 @@ kernel void gemv(
     const uint row = (group.x * simds + simd) * ROWS;
     const Operands o = OPERANDS(batch);
     device const RawM* matrix[ROWS];
-    for (uint r = 0; r < ROWS; r++) {
+    UNROLL for (uint r = 0; r < ROWS; r++) {
         matrix[r] = o.matrix + offset_t(min(row + r, rows - 1)) * o.m_outer;
     }
     float sums[ROWS][VECTORS];
-    for (uint r = 0; r < ROWS; r++) {
-        for (uint v = 0; v < VECTORS; v++) {
+    UNROLL for (uint r = 0; r < ROWS; r++) {
+        UNROLL for (uint v = 0; v < VECTORS; v++) {
             sums[r][v] = 0.0f;
         }
     }
     const uint whole = k / 4 * 4;
     for (uint i = lane * 4; i < whole; i += width * 4) {
         float4 xs[VECTORS];
-        for (uint v = 0; v < VECTORS; v++) {
+        UNROLL for (uint v = 0; v < VECTORS; v++) {
             device const RawX* x = o.x + offset_t(v) * o.x_outer;
             xs[v] = X_UNIT ? load4(x + i) : gather4(x + offset_t(i) * o.x_k, o.x_k);
         }
-        for (uint r = 0; r < ROWS; r++) {
+        UNROLL for (uint r = 0; r < ROWS; r++) {
             const float4 four = M_UNIT ? load4(matrix[r] + i) : gather4(matrix[r] + offset_t(i) * o.m_k, o.m_k);
-            for (uint v = 0; v < VECTORS; v++) {
+            UNROLL for (uint v = 0; v < VECTORS; v++) {
                 sums[r][v] += dot(four, xs[v]);
             }
         }
@@ -108,9 +108,9 @@ kernel void gemv(
     // Up to three columns are left, one lane each.
     if (whole + lane < k) {
         const offset_t i = whole + lane;
-        for (uint v = 0; v < VECTORS; v++) {
+        UNROLL for (uint v = 0; v < VECTORS; v++) {
             const float x = widen(o.x[offset_t(v) * o.x_outer + i * o.x_k]);
-            for (uint r = 0; r < ROWS; r++) {
+            UNROLL for (uint r = 0; r < ROWS; r++) {
                 sums[r][v] = fma(widen(matrix[r][i * o.m_k]), x, sums[r][v]);
             }
         }
@@ -118,8 +118,8 @@ kernel void gemv(
 
     // Lane i finishes result i.
     float mine = 0.0f;
-    for (uint r = 0; r < ROWS; r++) {
-        for (uint v = 0; v < VECTORS; v++) {
+    UNROLL for (uint r = 0; r < ROWS; r++) {
+        UNROLL for (uint v = 0; v < VECTORS; v++) {
             const float sum = simd_sum(sums[r][v]);
             mine = lane == r * VECTORS + v ? sum : mine;
         }
@@ -145,23 +145,23 @@ kernel void gemv(
     const Operands o = OPERANDS(batch);
     device const RawM* matrix = o.matrix + row;
     float4 sums[VECTORS];
-    for (uint v = 0; v < VECTORS; v++) {
+    UNROLL for (uint v = 0; v < VECTORS; v++) {
         sums[v] = float4(0.0f);
     }
     for (uint i = k_first + lane / 8; i < k_end; i += width / 8) {
         const float4 four = load4(matrix + offset_t(i) * o.m_k);
-        for (uint v = 0; v < VECTORS; v++) {
+        UNROLL for (uint v = 0; v < VECTORS; v++) {
             sums[v] += four * widen(o.x[offset_t(v) * o.x_outer + offset_t(i) * o.x_k]);
         }
     }
-    for (uint v = 0; v < VECTORS; v++) {
+    UNROLL for (uint v = 0; v < VECTORS; v++) {
         for (uint distance = 8; distance < width; distance *= 2) {
             sums[v] += simd_shuffle_xor(sums[v], ushort(distance));
         }
     }
     for (uint v = lane / 8; v < VECTORS; v += width / 8) {
         float4 mine = sums[0];
-        for (uint u = 1; u < VECTORS; u++) {
+        UNROLL for (uint u = 1; u < VECTORS; u++) {
             mine = u == v ? sums[u] : mine;
         }
         for (uint j = 0; j < 4; j++) {

@@ -36,31 +36,31 @@ kernel void norm_held(STEP_BINDINGS, STANDING_PARAMETERS) {
 #ifdef IN0_FOUR
     if (POSITION(0) < width) {
         const float4 four = in0_4(env, start + POSITION(0));
-        for (uint k = 0; k < ITEMS; ++k) {
+        UNROLL for (uint k = 0; k < ITEMS; ++k) {
             x[k] = four[k];
         }
     } else {
-        for (uint k = 0; k < ITEMS; ++k) {
+        UNROLL for (uint k = 0; k < ITEMS; ++k) {
             x[k] = 0.0f;
         }
     }
 #else
-    for (uint k = 0; k < ITEMS; ++k) {
+    UNROLL for (uint k = 0; k < ITEMS; ++k) {
         x[k] = POSITION(k) < width ? in0(env, start + POSITION(k)) : 0.0f;
     }
 #endif
 #ifdef LAYER
     float total = 0.0f;
-    for (uint k = 0; k < ITEMS; ++k) {
+    UNROLL for (uint k = 0; k < ITEMS; ++k) {
         total += x[k];
     }
     const float mean = combine_threads<Sum>(total, shared, STANDING) / float(width);
-    for (uint k = 0; k < ITEMS; ++k) {
+    UNROLL for (uint k = 0; k < ITEMS; ++k) {
         x[k] = POSITION(k) < width ? x[k] - mean : 0.0f;
     }
 #endif
     float squares = 0.0f;
-    for (uint k = 0; k < ITEMS; ++k) {
+    UNROLL for (uint k = 0; k < ITEMS; ++k) {
         squares = fma(x[k], x[k], squares);
     }
     squares = combine_threads<Sum>(squares, shared, STANDING);
@@ -68,13 +68,13 @@ kernel void norm_held(STEP_BINDINGS, STANDING_PARAMETERS) {
 #ifdef IN0_FOUR
     if (POSITION(0) < width) {
         float4 result;
-        for (uint k = 0; k < ITEMS; ++k) {
+        UNROLL for (uint k = 0; k < ITEMS; ++k) {
             result[k] = normed(env, x[k], scale, POSITION(k));
         }
         finish_4(env, start + POSITION(0), result);
     }
 #else
-    for (uint k = 0; k < ITEMS; ++k) {
+    UNROLL for (uint k = 0; k < ITEMS; ++k) {
         if (POSITION(k) < width) {
             finish(env, start + POSITION(k), normed(env, x[k], scale, POSITION(k)));
         }

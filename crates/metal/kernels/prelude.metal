@@ -7,6 +7,10 @@
 #include <metal_stdlib>
 using namespace metal;
 
+// Before a loop whose counter indexes an array of this thread: accumulators must stay in registers. Apple's front end unrolls nothing by
+// itself (in the code that it made of MLX's kernels every such loop and array is still there); the hint is what reaches the GPU's compiler.
+#define UNROLL _Pragma("clang loop unroll(full)")
+
 // ---- storage ----------------------------------------------------------------------------------------------------------
 
 // The upper half of a float. The type `bfloat` is not there on all GPUs, and its bits are all that storage needs.

@@ -25,12 +25,23 @@ inline float4 gather4(device const T* p, offset_t step) {
 }
 
 // The bytes of a matrix of weights: where they are, or packed into scratch because they were not aligned or not side by side.
-#ifdef PACKED
+#if defined(EXPERTS)
+#define WEIGHT_PITCH(args) offset_t(args.in1_strides[1])
+#elif defined(PACKED)
 #define WEIGHT_BYTES(env) ((device const uchar*)scratch)
 #define WEIGHT_PITCH(args) offset_t(args.dims[8])
 #else
 #define WEIGHT_BYTES(env) raw1(env)
 #define WEIGHT_PITCH(args) offset_t(args.in1_strides[0])
+#endif
+
+// The matrix that a vector meets, and the row of x that the vector is; expert_matmul.metal has a matrix for each.
+#ifdef EXPERTS
+#define MATRIX_OF(vector) expert_bytes(env, args, chosen(env, args, vector))
+#define X_ROW(vector) ((vector) / uint(args.dims[4]))
+#else
+#define MATRIX_OF(vector) WEIGHT_BYTES(env)
+#define X_ROW(vector) (vector)
 #endif
 
 // Where product `batch` of an operand starts. The axes before the last two are batch axes; those that broadcast have stride 0.

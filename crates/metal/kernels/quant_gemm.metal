@@ -16,21 +16,37 @@ kernel void quant_gemm(
     threadgroup Tile tile_x[TILE_M * A_PITCH];
     threadgroup Tile tile_w[TILE_K * B_PITCH];
 
-    const uint m = uint(args.dims[0]), n = uint(args.dims[1]), blocks = uint(args.dims[2]) / Format::LEN;
+    const uint n = uint(args.dims[1]), blocks = uint(args.dims[2]) / Format::LEN;
     const uint axes = uint(args.dims[3]);
-    const uint vector = group.y * TILE_M, row = group.x * TILE_N;
+    const uint row = group.x * TILE_N;
+#ifdef EXPERTS
+    // A tile of sorted pairs that chose one matrix.
+    device const uint* tile = scratch + 3 * group.y;
+    device const uint* pairs = scratch + 3 * uint(args.dims[6]) + tile[1];
+    const uint m = tile[2], vector = 0;
+    if (m == 0) {
+        return;
+    }
+    device const uchar* matrix = expert_bytes(env, args, tile[0]);
+#else
+    const uint m = uint(args.dims[0]), vector = group.y * TILE_M;
+    device const uchar* matrix = WEIGHT_BYTES(env);
+#endif
     const offset_t step = args.in0_strides[axes];
     const bool decodes = index < TILE_N;
     const uint w_row = index % TILE_N;
-    device const uchar* w = WEIGHT_BYTES(env) + offset_t(min(row + w_row, n - 1)) * WEIGHT_PITCH(args);
+    device const uchar* w = matrix + offset_t(min(row + w_row, n - 1)) * WEIGHT_PITCH(args);
 
     // The other threads: eight take four columns each of one vector, and of every eighth vector after it.
     enum : uint { EACH = TILE_M / 8 };
     const uint column = index % 8 * 4, x_row = (index % TILE_N) / 8;
     device const Raw0* x[EACH];
-    for (uint i = 0; i < EACH; i++) {
-        const uint v = min(vector + x_row + 8 * i, m - 1);
-        x[i] = raw0(env) + batch_start(args.in0_shape, args.in0_strides, axes, v);
+    UNROLL for (uint i = 0; i < EACH; i++) {
+        uint v = min(vector + x_row + 8 * i, m - 1);
+#ifdef EXPERTS
+        v = pairs[v];
+#endif
+        x[i] = raw0(env) + batch_start(args.in0_shape, args.in0_strides, axes, X_ROW(v));
     }
 
     Sums sums;
@@ -52,7 +68,7 @@ kernel void quant_gemm(
                 }
             } else {
                 const uint first = block * Format::LEN + Format::position(piece, t, column / 16) + column % 16;
-                for (uint i = 0; i < EACH; i++) {
+                UNROLL for (uint i = 0; i < EACH; i++) {
                     const float4 four = X_UNIT ? load4(x[i] + first) : gather4(x[i] + offset_t(first) * step, step);
                     for (uint j = 0; j < 4; j++) {
                         tile_x[(x_row + 8 * i) * A_PITCH + column + j] = four[j];
@@ -64,6 +80,10 @@ kernel void quant_gemm(
             threadgroup_barrier(mem_flags::mem_threadgroup);
         }
     }
+#ifdef EXPERTS
+    const Place place = {vector + corner.y, row + corner.x, m, n, 0, pairs};
+#else
     const Place place = {vector + corner.y, row + corner.x, m, n, 0};
+#endif
     sums.finish_all(env, place, lane);
 }

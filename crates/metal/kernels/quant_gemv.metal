@@ -20,17 +20,18 @@ kernel void quant_gemv(
     const uint row = (group.x * simds + simd) * ROWS, vector = group.y * VECTORS;
     const offset_t step = args.in0_strides[axes];
 
+    device const uchar* matrix = MATRIX_OF(vector);
     device const uchar* rows[ROWS];
-    for (uint r = 0; r < ROWS; r++) {
-        rows[r] = WEIGHT_BYTES(env) + offset_t(min(row + r, n - 1)) * WEIGHT_PITCH(args);
+    UNROLL for (uint r = 0; r < ROWS; r++) {
+        rows[r] = matrix + offset_t(min(row + r, n - 1)) * WEIGHT_PITCH(args);
     }
     device const Raw0* x[VECTORS];
-    for (uint v = 0; v < VECTORS; v++) {
-        x[v] = raw0(env) + batch_start(args.in0_shape, args.in0_strides, axes, min(vector + v, m - 1));
+    UNROLL for (uint v = 0; v < VECTORS; v++) {
+        x[v] = raw0(env) + batch_start(args.in0_shape, args.in0_strides, axes, X_ROW(min(vector + v, m - 1)));
     }
     float sums[ROWS][VECTORS];
-    for (uint r = 0; r < ROWS; r++) {
-        for (uint v = 0; v < VECTORS; v++) {
+    UNROLL for (uint r = 0; r < ROWS; r++) {
+        UNROLL for (uint v = 0; v < VECTORS; v++) {
             sums[r][v] = 0.0f;
         }
     }
@@ -38,7 +39,7 @@ kernel void quant_gemv(
     const uint piece = lane % Format::PIECES;
     for (uint block = lane / Format::PIECES; block < blocks; block += width / Format::PIECES) {
         uint4 heads[ROWS], shared[ROWS];
-        for (uint r = 0; r < ROWS; r++) {
+        UNROLL for (uint r = 0; r < ROWS; r++) {
             device const uchar* b = rows[r] + offset_t(block) * Format::BYTES;
             if (Format::WORDS == 4) {
                 const uint word = ((device const uint*)b)[piece];
@@ -51,35 +52,35 @@ kernel void quant_gemv(
         }
         for (uint t = 0; t < Format::PAIRS; t++) {
             Pair pairs[ROWS];
-            for (uint r = 0; r < ROWS; r++) {
+            UNROLL for (uint r = 0; r < ROWS; r++) {
                 pairs[r] = Format::pair(rows[r] + offset_t(block) * Format::BYTES, piece, t, heads[r], shared[r]);
             }
             for (uint run = 0; run < 2; run++) {
                 const uint first = block * Format::LEN + Format::position(piece, t, run);
                 float parts[ROWS][VECTORS], totals[VECTORS];
-                for (uint v = 0; v < VECTORS; v++) {
+                UNROLL for (uint v = 0; v < VECTORS; v++) {
                     totals[v] = 0.0f;
-                    for (uint r = 0; r < ROWS; r++) {
+                    UNROLL for (uint r = 0; r < ROWS; r++) {
                         parts[r][v] = 0.0f;
                     }
                 }
                 for (uint i = 0; i < 4; i++) {
                     float4 xs[VECTORS];
-                    for (uint v = 0; v < VECTORS; v++) {
+                    UNROLL for (uint v = 0; v < VECTORS; v++) {
                         const float4 four = X_UNIT ? load4(x[v] + first + 4 * i)
                                                    : gather4(x[v] + offset_t(first + 4 * i) * step, step);
                         totals[v] += (four.x + four.y) + (four.z + four.w);
                         xs[v] = four * Format::factor();
                     }
-                    for (uint r = 0; r < ROWS; r++) {
+                    UNROLL for (uint r = 0; r < ROWS; r++) {
                         const float4 codes = Format::codes(word_of(pairs[r], run, i));
-                        for (uint v = 0; v < VECTORS; v++) {
+                        UNROLL for (uint v = 0; v < VECTORS; v++) {
                             parts[r][v] += dot(codes, xs[v]);
                         }
                     }
                 }
-                for (uint r = 0; r < ROWS; r++) {
-                    for (uint v = 0; v < VECTORS; v++) {
+                UNROLL for (uint r = 0; r < ROWS; r++) {
+                    UNROLL for (uint v = 0; v < VECTORS; v++) {
                         sums[r][v] = fma(pairs[r].scale[run], parts[r][v], sums[r][v]);
                         if (Format::OFFSETS) {
                             sums[r][v] = fma(pairs[r].offset[run], totals[v], sums[r][v]);
@@ -92,8 +93,8 @@ kernel void quant_gemv(
 
     // Lane i finishes result i.
     float mine = 0.0f;
-    for (uint r = 0; r < ROWS; r++) {
-        for (uint v = 0; v < VECTORS; v++) {
+    UNROLL for (uint r = 0; r < ROWS; r++) {
+        UNROLL for (uint v = 0; v < VECTORS; v++) {
             const float sum = simd_sum(sums[r][v]);
             mine = lane == r * VECTORS + v ? sum : mine;
         }

@@ -26,13 +26,13 @@ kernel void softmax_held(STEP_BINDINGS, STANDING_PARAMETERS) {
     const index_t first = index_t(thread_index) * 4;
     if (first < width) {
         const float4 four = in0_4(env, start + first);
-        for (uint k = 0; k < 4; ++k) {
+        UNROLL for (uint k = 0; k < 4; ++k) {
             x[k] = four[k];
             most = nan_max(most, x[k]);
         }
     }
 #else
-    for (uint k = 0; k < ITEMS; ++k) {
+    UNROLL for (uint k = 0; k < ITEMS; ++k) {
         const index_t i = index_t(k) * group_size.x + thread_index;
         x[k] = i < width ? in0(env, start + i) : -INFINITY;
         most = nan_max(most, x[k]);
@@ -52,13 +52,13 @@ kernel void softmax_held(STEP_BINDINGS, STANDING_PARAMETERS) {
 #ifdef IN0_FOUR
     if (first < width) {
         float4 result;
-        for (uint k = 0; k < 4; ++k) {
+        UNROLL for (uint k = 0; k < 4; ++k) {
             result[k] = softmax_value(x[k], most, sum);
         }
         finish_4(env, start + first, result);
     }
 #else
-    for (uint k = 0; k < ITEMS; ++k) {
+    UNROLL for (uint k = 0; k < ITEMS; ++k) {
         const index_t i = index_t(k) * group_size.x + thread_index;
         if (i < width) {
             finish(env, start + i, softmax_value(x[k], most, sum));

@@ -1,7 +1,7 @@
 //! Metal as a device.
 
 #[cfg(feature = "softmetal")]
-use crate::driver::soft::{SoftDevice, SoftOptions};
+use crate::driver::soft::SoftOptions;
 use crate::driver::{Batch, Device, DriverError, Finished, Running, Storage};
 use crate::executable::{MetalExecutable, recipes_of};
 use crate::memory::{MetalMemory, Pools, memory};
@@ -21,7 +21,9 @@ use wootz_plan::{Capabilities, Plan};
 pub struct MetalBackend {
     info: DeviceInfo,
     open: Opener,
-    opened: OnceLock<std::result::Result<Arc<OpenDevice>, DriverError>>,
+    /// Empty until opening has succeeded: a failure may pass (a compiler gets installed), so the next use tries again.
+    opened: OnceLock<Arc<OpenDevice>>,
+    opening: Mutex<()>,
 }
 
 /// Opens the driver's device.
@@ -39,8 +41,8 @@ pub(crate) struct OpenDevice {
 
 /// Blocks that a pool keeps for reuse.
 const CACHED_BLOCKS: usize = 512;
-/// Wrapped host memory starts and ends at pages of this size.
-const PAGE: usize = 16 << 10;
+/// Shorter host memory is copied.
+const WRAP_LEAST: usize = 16 << 10;
 /// Host memory is used in place when its elements are aligned for vector accesses.
 const WRAP_ALIGNMENT: usize = 64;
 
@@ -57,14 +59,18 @@ impl MetalBackend {
             memory_limit: SOFT_MEMORY,
             buffer_limit: SOFT_MEMORY,
         };
-        let open: Opener = Box::new(move || Ok(Arc::new(SoftDevice::new(&options)?)));
-        MetalBackend { info, open, opened: OnceLock::new() }
+        let open: Opener = Box::new(move || crate::driver::open_soft(&options));
+        MetalBackend { info, open, opened: OnceLock::new(), opening: Mutex::default() }
     }
 
-    /// The system's GPU on Apple's systems, where there is one.
-    #[cfg(target_vendor = "apple")]
-    pub fn apple() -> Option<MetalBackend> {
-        let device: Arc<dyn Device> = Arc::new(crate::driver::apple::AppleDevice::new().ok()?);
+    /// The system's GPU on Apple's systems. Where there is none, or none that can be used, the device is there and says why it
+    /// cannot be used: nothing else takes its place.
+    #[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
+    pub fn apple() -> MetalBackend {
+        let device: Arc<dyn Device> = match crate::driver::apple::AppleDevice::new() {
+            Ok(device) => Arc::new(device),
+            Err(reason) => return MetalBackend::unavailable(reason),
+        };
         let facts = device.facts().clone();
         let kind = if facts.unified { DeviceKind::IntegratedGpu } else { DeviceKind::DiscreteGpu };
         let info = DeviceInfo {
@@ -76,7 +82,22 @@ impl MetalBackend {
             buffer_limit: facts.max_buffer,
         };
         let open: Opener = Box::new(move || Ok(device.clone()));
-        Some(MetalBackend { info, open, opened: OnceLock::new() })
+        MetalBackend { info, open, opened: OnceLock::new(), opening: Mutex::default() }
+    }
+
+    /// A device that cannot be opened. It counts as a software device, so that it is used only when asked for by name.
+    #[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
+    fn unavailable(reason: DriverError) -> MetalBackend {
+        let info = DeviceInfo {
+            name: "metal".into(),
+            description: format!("unavailable: {reason}"),
+            kind: DeviceKind::Software,
+            facts: facts("apple", "none".into(), 0),
+            memory_limit: 0,
+            buffer_limit: 0,
+        };
+        let open: Opener = Box::new(move || Err(reason.clone()));
+        MetalBackend { info, open, opened: OnceLock::new(), opening: Mutex::default() }
     }
 
     /// The devices of this machine: on Apple's systems the GPU as `metal` and the software device as `softmetal`, elsewhere the software
@@ -84,8 +105,8 @@ impl MetalBackend {
     pub fn all() -> Vec<MetalBackend> {
         #[allow(unused_mut, reason = "a build may have neither")]
         let mut list = Vec::new();
-        #[cfg(target_vendor = "apple")]
-        list.extend(MetalBackend::apple());
+        #[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
+        list.push(MetalBackend::apple());
         #[cfg(feature = "softmetal")]
         {
             let mut soft = MetalBackend::soft(SoftOptions::default());
@@ -107,22 +128,27 @@ impl MetalBackend {
 
     /// The opened device.
     pub(crate) fn device(&self) -> Result<&Arc<OpenDevice>> {
-        let open = || {
-            let driver = (self.open)()?;
-            let pools = Pools::new(&driver, &self.info.name, self.info.memory_limit, CACHED_BLOCKS);
-            Ok(Arc::new(OpenDevice {
+        if let Some(device) = self.opened.get() {
+            return Ok(device);
+        }
+        // One thread opens; the others wait for it and look again.
+        let _opening = self.opening.lock();
+        if let Some(device) = self.opened.get() {
+            return Ok(device);
+        }
+        let failed = |e: DriverError| Error::Device { device: self.info.name.clone(), detail: e.to_string() };
+        let driver = (self.open)().map_err(failed)?;
+        let pools = Pools::new(&driver, &self.info.name, self.info.memory_limit, CACHED_BLOCKS);
+        Ok(self.opened.get_or_init(|| {
+            Arc::new(OpenDevice {
                 name: self.info.name.clone(),
                 driver,
                 pipelines: Pipelines::default(),
                 pools,
                 last: Mutex::default(),
                 submitted: AtomicU64::new(0),
-            }))
-        };
-        self.opened
-            .get_or_init(open)
-            .as_ref()
-            .map_err(|e| Error::Device { device: self.info.name.clone(), detail: e.to_string() })
+            })
+        }))
     }
 
     /// What the last run that was waited for told: its time, and counters where the device counts.
@@ -213,17 +239,17 @@ impl OpenDevice {
     fn wrap(&self, host: HostMemory) -> std::result::Result<MetalMemory, HostMemory> {
         let bytes = host.bytes();
         let address = bytes.as_ptr() as usize;
-        if bytes.len() < PAGE
+        if bytes.len() < WRAP_LEAST
             || !address.is_multiple_of(WRAP_ALIGNMENT)
             || bytes.len() > self.driver.facts().max_buffer
         {
             return Err(host);
         }
-        let offset = if self.driver.facts().software { 0 } else { address % PAGE };
+        let page = self.driver.facts().page;
+        let offset = address % page;
         let length = bytes.len();
         let start = bytes.as_ptr().wrapping_sub(offset);
-        let whole =
-            if self.driver.facts().software { length } else { (offset + length).next_multiple_of(PAGE) };
+        let whole = (offset + length).next_multiple_of(page);
         let owner = host.owner.clone();
         // SAFETY: `owner` keeps the bytes alive and never changes them; the rest of the pages that they lie in is mapped with
         // them, and kernels touch only the bytes themselves, which the planner never writes.
@@ -242,7 +268,8 @@ pub(crate) const NO_F64: &str = "Metal has no 64-bit floats; cast to f32, or use
 
 /// Products take their operands from memory; norms fuse into x alone, rope not into its frequencies.
 fn fuses_input(family: Family, slot: usize) -> bool {
-    let products = matches!(family, Family::Matmul | Family::QuantMatmul);
+    let products = matches!(family, Family::Matmul | Family::QuantMatmul)
+        || (family == Family::ExpertMatmul && slot == 0);
     let norms = matches!(family, Family::RmsNorm | Family::LayerNorm);
     !products && (!norms || slot == 0) && (family != Family::Rope || slot < 2)
 }
@@ -317,10 +344,10 @@ impl Backend for MetalBackend {
     }
 
     fn memory(&self) -> MemoryStats {
-        // A device that nobody used yet is not opened for the answer.
+        // A device that has not been used yet is not opened just to answer this.
         match self.opened.get() {
-            Some(Ok(device)) => device.pools.stats(),
-            _ => MemoryStats::default(),
+            Some(device) => device.pools.stats(),
+            None => MemoryStats::default(),
         }
     }
 
@@ -330,7 +357,7 @@ impl Backend for MetalBackend {
     }
 
     fn trim(&self) {
-        if let Some(Ok(device)) = self.opened.get() {
+        if let Some(device) = self.opened.get() {
             device.pools.trim();
         }
     }
@@ -339,6 +366,4 @@ impl Backend for MetalBackend {
 const _: fn() = || {
     fn is_shared<T: Send + Sync>() {}
     is_shared::<MetalBackend>();
-    #[cfg(feature = "softmetal")]
-    is_shared::<SoftDevice>();
 };

@@ -37,7 +37,7 @@ struct Coded {
     code: StepCode,
 }
 
-/// Estimated seconds after which a run goes on in another command buffer: systems stop those that take many seconds.
+/// Estimated seconds after which a run continues in another command buffer: systems kill those that take many seconds.
 const BUDGET: f64 = 0.5;
 /// A slow GPU, for the estimate: bytes and floating-point operations per second.
 const SLOW_BYTES: f64 = 30e9;
@@ -162,7 +162,7 @@ fn fault_word(buffer: Option<&Buffer>) -> Option<*mut u32> {
     Some(buffer.and_then(memory).and_then(MetalMemory::start)?.cast())
 }
 
-/// Waits for every command buffer of a run, also where an earlier one failed, and notes what they tell.
+/// Waits for every command buffer of a run, even after one failed, and records their errors and timings.
 fn wait_for_all(device: &OpenDevice, running: Vec<Box<dyn Running>>) -> std::result::Result<(), DriverError> {
     let mut all = Finished::default();
     let mut outcome = Ok(());
@@ -254,6 +254,12 @@ fn recipe(step: &Step, launch: &Launch, code: &StepCode) -> Recipe {
     };
     let label = format!("{kernel} ({}, {}, {})", step.label, step.shape, step.dtype);
     Recipe { source: text, kernel, constants: launch.constants.clone(), label }
+}
+
+/// Each kernel of a plan with the whole source of its pipeline.
+pub fn sources(plan: Arc<Plan>, facts: &Facts) -> Result<Vec<(String, String)>> {
+    refuse_f64(&plan, &facts.name, NO_F64)?;
+    Ok(recipes(&coded(plan, facts)?).into_iter().map(|r| (r.kernel, r.source)).collect())
 }
 
 /// The generated code around each launch of a plan, for people: a title, and the text between prelude and family.

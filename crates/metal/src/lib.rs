@@ -28,7 +28,7 @@ pub use compute::{Argument, Batch, Buffer, Contents, Device, Kernel, Pending, Ti
 #[cfg(feature = "softmetal")]
 pub use driver::soft::SoftOptions;
 pub use driver::{Constant, ConstantKey, Facts, Grid, Storage};
-pub use executable::generated_code;
+pub use executable::{generated_code, sources};
 #[cfg(feature = "softmetal")]
 pub use softmetal::Family;
 pub use wootz_backend::MemoryStats;

@@ -81,7 +81,7 @@ pub(crate) struct Pools {
 }
 
 impl Pools {
-    /// Both together hold at most `limit` bytes; each keeps so many blocks for reuse.
+    /// Both together hold at most `limit` bytes; each keeps up to that many blocks for reuse.
     pub fn new(driver: &Arc<dyn Device>, name: &str, limit: usize, blocks: usize) -> Pools {
         let pool = || Arc::new(Pool::new(PoolLimits { live: limit, cached: limit / 4, blocks }));
         Pools { driver: driver.clone(), name: name.into(), shared: pool(), private: pool(), limit }

@@ -3,6 +3,7 @@
 use crate::driver::{Constant, ConstantKey, Device, DriverError, Pipeline, Program};
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wootz_backend::inject::{Point, fails};
 use wootz_gpu::Cache;
 
 /// What a pipeline is made from, owned.
@@ -38,20 +39,25 @@ impl Recipe {
 /// The pipelines of a device. One that fails to compile is remembered with its error.
 #[derive(Default)]
 pub struct Pipelines {
-    known: Cache<Result<Pipeline, DriverError>>,
+    known: Cache<Pipeline>,
 }
 
 impl Pipelines {
-    /// One pipeline, compiled by whoever asks first.
+    /// One pipeline, compiled by the first caller that needs it.
     pub fn get(&self, device: &dyn Device, recipe: &Recipe) -> Result<Pipeline, DriverError> {
-        self.known.slot(&recipe.key()).get_or_init(|| device.pipeline(&recipe.program())).clone()
+        self.known.get_or_make(&recipe.key(), || {
+            if fails(Point::Compile) {
+                return Err(DriverError::Unavailable("compiling was made to fail by a test".into()));
+            }
+            device.pipeline(&recipe.program())
+        })
     }
 
     fn missing<'r>(&self, recipes: &'r [Recipe]) -> Vec<&'r Recipe> {
         let mut seen = FxHashSet::default();
         let is_missing = |recipe: &&Recipe| {
             let key = recipe.key();
-            self.known.slot(&key).get().is_none() && seen.insert(key)
+            !self.known.contains(&key) && seen.insert(key)
         };
         recipes.iter().filter(is_missing).collect()
     }
@@ -72,13 +78,19 @@ impl Pipelines {
         if missing.len() > 1 && cores > 1 {
             let next = AtomicUsize::new(0);
             std::thread::scope(|scope| {
-                for _ in 0..cores.min(missing.len()) {
-                    scope.spawn(|| {
-                        while let Some(recipe) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                            let _ = self.get(device, recipe);
-                        }
-                    });
+                let compile = || {
+                    while let Some(recipe) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        // Whoever asks for it below hears of a failure.
+                        let _ = self.get(device, recipe);
+                    }
+                };
+                for _ in 1..cores.min(missing.len()) {
+                    // Threads that the system refuses only make it slower.
+                    if !fails(Point::Thread) {
+                        let _ = std::thread::Builder::new().spawn_scoped(scope, compile);
+                    }
                 }
+                compile();
             });
         }
         let made = recipes.iter().map(|recipe| self.get(device, recipe)).collect();

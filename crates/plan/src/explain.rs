@@ -15,6 +15,7 @@ impl Plan {
             let writes: Vec<String> = step.writes().map(|id| self.buffer_name(id)).collect();
             let kernel = match &step.kernel {
                 Kernel::Matmul { batch, m, n, k } => format!("matmul {batch}×({m}×{k}·{k}×{n})"),
+                Kernel::Custom(kernel) => kernel.name().to_string(),
                 other => other.name().to_string(),
             };
             let _ = writeln!(

@@ -95,7 +95,7 @@ impl<'a> Fuser<'a> {
         self.paths.len() as PathId
     }
 
-    /// The path that goes on through a view node.
+    /// The path extended through a view node.
     fn through_node(&mut self, path: PathId, node: u32, view: &'a View, source: u32) -> PathId {
         if let Some(&known) = self.known_paths.get(&(path, node)) {
             return known;

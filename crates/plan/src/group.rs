@@ -52,7 +52,7 @@ impl Paths {
         Paths { known: FxHashMap::default(), lengths: vec![0], repeats: vec![false] }
     }
 
-    /// The path that goes on through a view, if it is not too long.
+    /// The path extended through a view, if it is not too long.
     fn through(&mut self, path: PathId, view: u32, graph: &Canonical) -> Option<PathId> {
         let length = self.lengths[path as usize] + 1;
         if length > MAX_VIEWS {
@@ -161,7 +161,7 @@ impl Walk<'_> {
             source.store();
         }
         if !self.graph.is_code(operand) && !self.graph.is_view(operand) {
-            // Behind a view, nothing but elementwise code can be computed.
+            // Only elementwise code can be recomputed behind a view.
             return source.store();
         }
         for copy in &readers.copies {
@@ -289,7 +289,7 @@ impl Effort {
         effort
     }
 
-    /// Whether computing a node in so many copies costs less than storing it.
+    /// Whether computing a node in that many copies costs less than storing it.
     fn is_cheap(&self, node: u32, copies: usize) -> bool {
         let (cost, loads) = (self.cost[node as usize], self.loads[node as usize]);
         cost <= CHEAP_COST

@@ -90,6 +90,13 @@ pub enum Kernel {
         /// How input 0 is read.
         activations: Activations,
     },
+    /// Rows of input 0 (`[r, k]` floats) times the matrices of input 1 (plain bytes `[e, n, …]`) that input 2 `[r, j]` names.
+    ExpertMatmul {
+        /// How rows are coded.
+        format: BlockFormat,
+        /// How input 0 is read.
+        activations: Activations,
+    },
     /// Rows of input 0 (plain bytes) by input 1.
     QuantGather {
         /// How rows are coded.
@@ -121,6 +128,7 @@ impl Kernel {
             Kernel::Scatter { .. } => Family::Scatter,
             Kernel::WriteAt { .. } => Family::WriteAt,
             Kernel::QuantMatmul { .. } => Family::QuantMatmul,
+            Kernel::ExpertMatmul { .. } => Family::ExpertMatmul,
             Kernel::QuantGather { .. } => Family::QuantGather,
             Kernel::Wkv7 => Family::Wkv7,
             Kernel::Custom(_) => Family::Custom,
@@ -169,6 +177,9 @@ impl Kernel {
             Op::Gather { axis } => Kernel::Gather { axis: *axis },
             Op::QuantMatmul { format, activations } => {
                 Kernel::QuantMatmul { format: *format, activations: *activations }
+            }
+            Op::ExpertMatmul { format, activations } => {
+                Kernel::ExpertMatmul { format: *format, activations: *activations }
             }
             Op::QuantGather { format } => Kernel::QuantGather { format: *format },
             Op::Wkv7 => Kernel::Wkv7,

@@ -3,7 +3,7 @@
 //! [`Plan::new`] is a pure function of a graph's structure and a device's [`Capabilities`]. In the order of work:
 //! equal nodes become one ([`canonical`](self)), every node finds the kernel that it will be computed in (`group`),
 //! kernels are emitted with the elementwise code around them (`lower`, `fuse`), and buffers get places and steps get
-//! barriers (`memory`). [`Plan::explain`] tells all of it.
+//! barriers (`memory`). [`Plan::explain`] prints all of it.
 //!
 //! Promises: a plan's steps, run in order, compute what the reference evaluator computes for the graph, within the
 //! rounding of the device; a step reads only what leaves hold or earlier steps wrote; scratch places overlap only when

@@ -25,6 +25,7 @@ impl Plan {
         lowering.visits += grouping.visits;
         let mut plan = lowering.finish(outputs);
         plan.graph_nodes = graph.nodes.len();
+        plan.batch_invariant = graph.batch_invariant;
         memory::place(&mut plan, capabilities.alignment);
         plan
     }
@@ -391,6 +392,7 @@ impl<'a> Lowering<'a> {
             scratch: 0,
             scratch_without_reuse: 0,
             graph_nodes: 0,
+            batch_invariant: false,
             visits: self.visits,
         }
     }

@@ -80,7 +80,7 @@ struct Space {
 }
 
 impl Space {
-    /// The start of so many bytes: in the tightest gap, or behind everything.
+    /// Finds room for that many bytes: the tightest gap, or the end.
     fn take(&mut self, size: usize) -> usize {
         if size == 0 {
             return self.end;

@@ -29,6 +29,8 @@ pub struct Plan {
     pub scratch_without_reuse: usize,
     /// Nodes of the graph, before anything was removed or fused.
     pub graph_nodes: usize,
+    /// Whether a row's result must not depend on how many rows are computed with it.
+    pub batch_invariant: bool,
     /// Nodes and views that were looked at to make the plan, each as often as it was: what planning cost.
     pub visits: usize,
 }
@@ -100,7 +102,7 @@ pub struct Fused {
 }
 
 impl Fused {
-    /// The single load, where the code does nothing but pass it on.
+    /// The single load, if the code only passes it on.
     pub fn plain(&self) -> Option<&Load> {
         if self.program.is_identity() { self.loads.first() } else { None }
     }

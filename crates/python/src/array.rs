@@ -4,13 +4,15 @@ use crate::device::{PyDevice, device_of};
 use crate::dtype::{PyDType, dtype_of, python_name};
 use crate::errors::{OrRaise, raise};
 use crate::run::evaluate;
+use crate::trace;
 use parking_lot::RwLock;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyTuple};
-use std::sync::{Mutex, PoisonError};
-use wootz::{Number, Tensor};
+use pyo3::types::{PyBytes, PyList, PyTuple};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use wootz::{DType, DeviceKind, Number, PrintOptions, Tensor};
 
 /// An n-dimensional array, lazy: it is computed when a value is asked for, or by :func:`wootz.eval`.
 ///
@@ -21,26 +23,74 @@ pub struct PyArray {
     tensor: RwLock<Tensor>,
     /// Held while an assignment computes the new value from the old one.
     assigning: Mutex<()>,
+    /// The trace that made this array; 0 if it was made outside of one.
+    born: u64,
+    /// How often this array was assigned to, from the first time on that a traced function captured it.
+    version: OnceLock<Arc<AtomicU64>>,
 }
 
 impl PyArray {
     pub fn new(tensor: Tensor) -> PyArray {
-        PyArray { tensor: RwLock::new(tensor), assigning: Mutex::new(()) }
+        let (tensor, assigning) = (RwLock::new(tensor), Mutex::new(()));
+        PyArray { tensor, assigning, born: trace::current(), version: OnceLock::new() }
     }
 
     /// The present value.
     pub fn tensor(&self) -> Tensor {
+        if self.is_captured() {
+            // Before the value is read, so that an assignment in between is noticed.
+            trace::watch(self.version.get_or_init(Arc::default));
+        }
         self.tensor.read_recursive().clone()
+    }
+
+    /// Whether a function is traced on this thread that did not make this array.
+    fn is_captured(&self) -> bool {
+        let trace = trace::current();
+        trace != 0 && trace != self.born
     }
 
     /// Gives the object a new value made from the old one; assignments from several threads come one after the other.
     pub fn update(&self, py: Python<'_>, change: impl FnOnce(&Tensor) -> PyResult<Tensor>) -> PyResult<()> {
+        if self.is_captured() {
+            let message = "a compiled function assigned to an array that it did not make: that would happen once, while it \
+                           is traced; return the new value instead, and assign it outside";
+            return Err(raise("ArgumentError", message));
+        }
         let _one = self.assigning.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        let tensor = change(&self.tensor())?;
+        // Held until the new value is there: what has a second handle is not written in place.
+        let before = self.tensor();
+        let tensor = change(&before)?;
         let old = std::mem::replace(&mut *self.tensor.write(), tensor);
+        drop(before);
+        if let Some(version) = self.version.get() {
+            version.fetch_add(1, Ordering::Release);
+        }
         // Dropped here, after the lock: a drop may run anything.
         drop(old);
         Ok(())
+    }
+
+    /// Changes the value in place, if nobody else can see it: what `change` says.
+    pub fn try_in_place(&self, change: impl FnOnce(&mut Tensor) -> PyResult<bool>) -> PyResult<bool> {
+        if trace::current() != 0 {
+            return Ok(false);
+        }
+        let done = change(&mut self.tensor.write())?;
+        if let (true, Some(version)) = (done, self.version.get()) {
+            version.fetch_add(1, Ordering::Release);
+        }
+        Ok(done)
+    }
+
+    /// Whether the host computes the array, or chooses who does.
+    pub fn is_on_host(&self) -> bool {
+        self.tensor.read_recursive().device().info().kind == DeviceKind::Cpu
+    }
+
+    /// Whether the value is there.
+    pub fn is_ready(&self) -> bool {
+        self.tensor.read_recursive().is_ready()
     }
 
     /// The value, computed.
@@ -49,6 +99,31 @@ impl PyArray {
         evaluate(py, &[&tensor])?;
         Ok(tensor)
     }
+}
+
+/// How arrays are printed.
+static PRINTING: RwLock<PrintOptions> = RwLock::new(PrintOptions::NUMPY);
+
+/// How arrays are printed: what is not given stays as it is. Returns what it was before.
+#[pyfunction]
+#[pyo3(signature = (precision=None, threshold=None, edgeitems=None, linewidth=None, suppress=None))]
+pub fn _set_print_options(
+    precision: Option<usize>,
+    threshold: Option<usize>,
+    edgeitems: Option<usize>,
+    linewidth: Option<usize>,
+    suppress: Option<bool>,
+) -> (usize, usize, usize, usize, bool) {
+    let mut options = PRINTING.write();
+    let old = *options;
+    *options = PrintOptions {
+        precision: precision.unwrap_or(old.precision),
+        threshold: threshold.unwrap_or(old.threshold),
+        edge_items: edgeitems.unwrap_or(old.edge_items),
+        line_width: linewidth.unwrap_or(old.line_width),
+        suppress: suppress.unwrap_or(old.suppress),
+    };
+    (old.precision, old.threshold, old.edge_items, old.line_width, old.suppress)
 }
 
 /// What an array is rebuilt from: bytes, dtype and shape.
@@ -158,7 +233,9 @@ impl PyArray {
 
     /// Computes the array now, and returns it.
     fn eval(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        slf.evaluated(slf.py())?;
+        if trace::current() != 0 || !slf.is_ready() {
+            slf.evaluated(slf.py())?;
+        }
         Ok(slf)
     }
 
@@ -252,23 +329,50 @@ impl PyArray {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let tensor = self.tensor();
-        let text = self.__str__(py)?.replace('\n', "\n      ");
-        Ok(format!("array({text}, dtype={})", python_name(tensor.dtype())))
+        const PREFIX: &str = "array(";
+        let tensor = self.evaluated(py)?;
+        let options = *PRINTING.read();
+        let room = PrintOptions { line_width: options.line_width.saturating_sub(1), ..options };
+        let text = crate::run::detached(py, || tensor.to_text(&room, ", ", PREFIX.len()))?;
+        let mut extras = Vec::new();
+        let empty = tensor.count() == 0;
+        if (empty && tensor.rank() != 1) || tensor.count() > options.threshold {
+            extras.push(format!("shape={}", self.shape(py)?));
+        }
+        // What the elements look like says it for these.
+        let implied = matches!(tensor.dtype(), DType::Bool | DType::I64 | DType::F64);
+        if empty || !implied {
+            extras.push(format!("dtype={}", python_name(tensor.dtype())));
+        }
+        if extras.is_empty() {
+            return Ok(format!("{PREFIX}{text})"));
+        }
+        let (start, end) = (format!("{PREFIX}{text},"), format!("{})", extras.join(", ")));
+        let last = start.len() - start.rfind('\n').map_or(0, |at| at + 1);
+        let fits = last + end.len() < options.line_width;
+        let space = if fits { " ".into() } else { format!("\n{}", " ".repeat(PREFIX.len())) };
+        Ok(format!("{start}{space}{end}"))
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
         let tensor = self.evaluated(py)?;
-        if tensor.count() == 0 {
-            return Ok(format!("[], shape={}", tensor.shape()));
+        if tensor.rank() == 0 {
+            return tensor.to_scalar_text().or_raise();
         }
-        crate::run::detached(py, || Ok(tensor.to_string()))
+        let options = *PRINTING.read();
+        crate::run::detached(py, || tensor.to_text(&options, " ", 0))
     }
 
     fn __format__(&self, py: Python<'_>, spec: &str) -> PyResult<Py<PyAny>> {
         if self.tensor.read_recursive().rank() == 0 && !spec.is_empty() {
             let number = python_number(py, self.number(py)?)?;
             return number.bind(py).call_method1("__format__", (spec,)).map(Bound::unbind);
+        }
+        if !spec.is_empty() {
+            let shape = self.shape(py)?;
+            let message =
+                format!("the format {spec:?} is one for a number, not for an array of shape {shape}");
+            return Err(raise("ConversionError", message));
         }
         self.__str__(py)?.into_py_any(py)
     }
@@ -293,12 +397,6 @@ impl PyArray {
         1000.0
     }
 
-    /// Makes NumPy leave mixed operators to us.
-    #[classattr]
-    fn __array_ufunc__(py: Python<'_>) -> Py<PyAny> {
-        py.None()
-    }
-
     #[pyo3(signature = (*, api_version=None))]
     fn __array_namespace__(&self, py: Python<'_>, api_version: Option<&str>) -> PyResult<Py<PyAny>> {
         const KNOWN: [&str; 4] = ["2021.12", "2022.12", "2023.12", "2024.12"];
@@ -315,6 +413,12 @@ impl PyArray {
 impl PyArray {
     /// The only element.
     pub fn number(&self, py: Python<'_>) -> PyResult<Number> {
+        if trace::current() == 0 {
+            let tensor = self.tensor.read_recursive();
+            if tensor.count() == 1 && tensor.is_ready() {
+                return tensor.item().or_raise();
+            }
+        }
         let tensor = self.evaluated(py)?;
         if tensor.count() != 1 {
             let message = format!("an array of shape {} is not one number", tensor.shape());
@@ -339,26 +443,40 @@ pub fn _from_bytes(data: &[u8], dtype: PyDType, shape: Vec<usize>) -> PyResult<P
     array(Tensor::from_bytes_on(data, dtype.0, shape, &wootz::Device::current().or_raise()?))
 }
 
-/// Computes arrays together, in one batch per device.
+/// Computes arrays, also those inside of tuples, lists and dicts: one batch for each device.
 #[pyfunction]
-#[pyo3(name = "_eval", signature = (*arrays))]
-pub fn eval(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
-    by_device(arrays, |tensors| evaluate(py, &tensors.iter().collect::<Vec<_>>()))
+#[pyo3(signature = (*values))]
+pub fn eval(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
+    if values.len() == 1
+        && let Ok(array) = values.get_borrowed_item(0)?.cast_exact::<PyArray>()
+    {
+        return array.get().evaluated(py).map(drop);
+    }
+    by_device(tensors_in(values)?, |tensors| evaluate(py, &tensors.iter().collect::<Vec<_>>()))
 }
 
-/// Starts to compute arrays in one batch per device.
+/// Starts to compute arrays and returns without waiting, where the device can work on its own. Reading a value waits for it and
+/// raises what went wrong; more work on the same device need not wait.
 #[pyfunction]
-#[pyo3(name = "_eval_async", signature = (*arrays))]
-pub fn eval_async(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<()> {
-    by_device(arrays, |tensors| {
+#[pyo3(signature = (*values))]
+pub fn eval_async(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
+    by_device(tensors_in(values)?, |tensors| {
         crate::run::interruptible(py, move || wootz::eval_async(&tensors))?.or_raise()
     })
 }
 
-/// Calls `f` for the arrays of each device.
-fn by_device(arrays: Vec<PyRef<'_, PyArray>>, f: impl Fn(Vec<Tensor>) -> PyResult<()>) -> PyResult<()> {
-    let mut tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
-    drop(arrays);
+/// The arrays inside of nested tuples, lists and dicts.
+fn tensors_in(values: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {
+    // Python walks structures, and knows what to do about one that contains itself.
+    let found = values
+        .py()
+        .import("wootz._transforms")?
+        .call_method1("_arrays", (values, PyList::empty(values.py())))?;
+    found.try_iter()?.map(|array| Ok(array?.cast::<PyArray>()?.get().tensor())).collect()
+}
+
+/// Calls `f` for the tensors of each device.
+fn by_device(mut tensors: Vec<Tensor>, f: impl Fn(Vec<Tensor>) -> PyResult<()>) -> PyResult<()> {
     while let Some(first) = tensors.first() {
         let device = first.device().clone();
         let (now, later): (Vec<Tensor>, Vec<Tensor>) =
@@ -369,12 +487,11 @@ fn by_device(arrays: Vec<PyRef<'_, PyArray>>, f: impl Fn(Vec<Tensor>) -> PyResul
     Ok(())
 }
 
-/// The plan that would compute these arrays together.
+/// The plan that would compute arrays, in readable form: device, fused steps, shapes, bytes.
 #[pyfunction]
-#[pyo3(name = "_explain", signature = (*arrays))]
-pub fn explain(py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<String> {
-    let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
-    drop(arrays);
+#[pyo3(signature = (*values))]
+pub fn explain(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<String> {
+    let tensors = tensors_in(values)?;
     crate::run::detached(py, || Ok(wootz::explain(&tensors)?.to_string()))
 }
 

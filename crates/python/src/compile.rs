@@ -1,47 +1,70 @@
 //! Functions of arrays, traced once per signature.
 
-use crate::array::PyArray;
+use crate::array::{PyArray, python_number};
+use crate::convert::number_of;
 use crate::errors::{OrRaise, from_engine, raise};
-use parking_lot::Mutex;
+use crate::trace::{Findings, Scope, Version};
+use parking_lot::{Mutex, RwLock};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use wootz::{Call, Compiled, DeviceKind, Error, Tensor};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+use wootz::{Call, Compiled, Device, DeviceKind, Error, Number, Tensor};
 
 type Tensors = SmallVec<[Tensor; 4]>;
 
-/// A Python function compiled for a device. The function takes arrays and returns a tuple of arrays.
+/// A Python function compiled for a device. The function takes a tuple of parameters and arrays, and returns a tuple of arrays.
 #[pyclass(name = "_Compiled", module = "wootz._native", frozen)]
 pub struct PyCompiled {
-    compiled: Arc<Compiled>,
-    /// What the function raised while it was traced, by the thread that traced it.
-    raised: Arc<Mutex<Vec<(std::thread::ThreadId, PyErr)>>>,
+    function: Arc<Py<PyAny>>,
+    /// How many numbers each call has.
+    parameters: usize,
+    compiled: RwLock<Arc<Compiled>>,
+    notes: Arc<Notes>,
 }
+
+/// What traces of a function leave behind.
+#[derive(Default)]
+struct Notes {
+    /// What the function raised while it was traced, by the thread that traced it.
+    raised: Mutex<Vec<(ThreadId, PyErr)>>,
+    /// The numbers of the call for which a thread traces the function.
+    numbers: Mutex<Vec<(ThreadId, Numbers)>>,
+    /// Whether the function draws random numbers without a seed.
+    draws: AtomicBool,
+    /// Captured arrays as they were when they were read.
+    read: Mutex<Vec<Version>>,
+}
+
+type Numbers = SmallVec<[Number; 4]>;
 
 #[pymethods]
 impl PyCompiled {
     #[new]
-    fn new(function: Py<PyAny>, device: crate::device::PyDevice) -> PyCompiled {
-        let raised: Arc<Mutex<Vec<(std::thread::ThreadId, PyErr)>>> = Arc::default();
-        let slot = raised.clone();
-        let compiled = wootz::compile(&device.0, move |arguments: &[Tensor]| {
-            Python::attach(|py| {
-                trace(py, &function, arguments).map_err(|error| {
-                    slot.lock().push((std::thread::current().id(), error));
-                    Error::argument("compile", "the function raised while it was traced")
-                })
-            })
-        });
-        PyCompiled { compiled: Arc::new(compiled), raised }
+    fn new(function: Py<PyAny>, device: crate::device::PyDevice, parameters: usize) -> PyCompiled {
+        let (function, notes) = (Arc::new(function), Arc::default());
+        let compiled = RwLock::new(compiled(&device.0, &function, parameters, &notes));
+        PyCompiled { function, parameters, compiled, notes }
     }
 
     /// Calls the function; the results are evaluated.
-    #[pyo3(signature = (*arrays))]
-    fn __call__(&self, py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<Vec<PyArray>> {
+    #[pyo3(signature = (numbers, *arrays))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<Bound<'_, PyAny>>,
+        arrays: Vec<PyRef<'_, PyArray>>,
+    ) -> PyResult<Vec<PyArray>> {
         let tensors: Tensors = arrays.iter().map(|a| a.tensor()).collect();
         drop(arrays);
-        self.call(py, tensors)
+        let mut values = Numbers::new();
+        for number in &numbers {
+            let value = number_of(number)?;
+            values.push(value.ok_or_else(|| raise("ConversionError", format!("{number} is no number")))?);
+        }
+        self.call(py, tensors, values)
     }
 
     /// The same for a tuple of anything; `None` if not all of it are arrays on the function's device.
@@ -50,51 +73,91 @@ impl PyCompiled {
         for argument in arguments.iter_borrowed() {
             let Ok(array) = argument.cast_exact::<PyArray>() else { return Ok(None) };
             let tensor = array.get().tensor();
-            if tensor.device() != self.compiled.device() {
+            if tensor.device() != self.compiled.read().device() {
                 return Ok(None);
             }
             tensors.push(tensor);
         }
-        self.call(py, tensors).map(Some)
+        self.call(py, tensors, Numbers::new()).map(Some)
     }
 
     /// The plan for arguments like these.
-    #[pyo3(signature = (*arrays))]
-    fn explain(&self, py: Python<'_>, arrays: Vec<PyRef<'_, PyArray>>) -> PyResult<String> {
+    #[pyo3(signature = (numbers, *arrays))]
+    fn explain(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<Bound<'_, PyAny>>,
+        arrays: Vec<PyRef<'_, PyArray>>,
+    ) -> PyResult<String> {
         let tensors: Vec<Tensor> = arrays.iter().map(|a| a.tensor()).collect();
         drop(arrays);
-        let explained = py.detach(|| self.compiled.explain(&tensors.iter().collect::<Vec<_>>()));
+        let values: PyResult<Vec<Option<Number>>> = numbers.iter().map(number_of).collect();
+        let _here = self.notes.note_numbers(values?.into_iter().flatten().collect());
+        let compiled = self.compiled.read().clone();
+        let explained = py.detach(|| compiled.explain(&tensors.iter().collect::<Vec<_>>()));
         let explained = explained.map(|explanation| explanation.to_string());
-        explained.map_err(|error| self.raised_here().unwrap_or_else(|| from_engine(error)))
+        explained.map_err(|error| self.notes.raised_here().unwrap_or_else(|| from_engine(error)))
     }
 }
 
 impl PyCompiled {
-    fn call(&self, py: Python<'_>, tensors: Tensors) -> PyResult<Vec<PyArray>> {
+    fn call(&self, py: Python<'_>, tensors: Tensors, mut numbers: Numbers) -> PyResult<Vec<PyArray>> {
         let references: SmallVec<[&Tensor; 4]> = tensors.iter().collect();
         crate::run::evaluate(py, &references)?;
-        let bound = match self.compiled.find(&references).or_raise()? {
+        let compiled = self.current();
+        let draws = self.notes.draws.load(Ordering::Acquire);
+        push_key(&mut numbers, if draws { crate::random::next_seed()? } else { 0 });
+        let bound = match compiled.find_with(&references, &numbers).or_raise()? {
             Some(call) => call,
-            None => self.bind(py, &references)?,
+            None => {
+                numbers.truncate(self.parameters);
+                push_key(&mut numbers, crate::random::next_seed()?);
+                self.bind(py, &compiled, &references, numbers)?
+            }
         };
         let on_host = bound.device().info().kind == DeviceKind::Cpu;
         let results = crate::run::by_work(py, on_host.then_some(bound.work()), move || bound.run())?;
         Ok(results.into_iter().map(PyArray::new).collect())
     }
 
+    /// The plans of the function; new ones, if an array that it captured has been assigned to.
+    fn current(&self) -> Arc<Compiled> {
+        let mut read = self.notes.read.lock();
+        if read.iter().any(Version::is_stale) {
+            read.clear();
+            let mut known = self.compiled.write();
+            *known = compiled(known.device(), &self.function, self.parameters, &self.notes);
+        }
+        self.compiled.read().clone()
+    }
+
     /// Traces the function.
-    fn bind(&self, py: Python<'_>, tensors: &[&Tensor]) -> PyResult<Call> {
+    fn bind(
+        &self,
+        py: Python<'_>,
+        compiled: &Compiled,
+        tensors: &[&Tensor],
+        numbers: Numbers,
+    ) -> PyResult<Call> {
+        let _here = self.notes.note_numbers(numbers.clone());
         let caught = py.detach(|| {
-            let bind = || self.compiled.bind(tensors);
+            let bind = || compiled.bind_with(tensors, &numbers);
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(bind))
         });
         match caught {
             Ok(Ok(call)) => Ok(call),
-            Ok(Err(error)) => Err(self.raised_here().unwrap_or_else(|| from_engine(error))),
+            Ok(Err(error)) => Err(self.notes.raised_here().unwrap_or_else(|| from_engine(error))),
             Err(panic) => Err(crate::errors::from_panic(&*panic)),
         }
     }
+}
 
+/// A key as two parameters of 32 bits.
+fn push_key(numbers: &mut Numbers, key: u64) {
+    numbers.extend([Number::Uint(key & 0xFFFF_FFFF), Number::Uint(key >> 32)]);
+}
+
+impl Notes {
     /// What the function raised on this thread.
     fn raised_here(&self) -> Option<PyErr> {
         let mut raised = self.raised.lock();
@@ -102,13 +165,72 @@ impl PyCompiled {
         let at = raised.iter().position(|(thread, _)| *thread == here)?;
         Some(raised.swap_remove(at).1)
     }
+
+    /// Says which numbers a trace on this thread is for, until the guard is dropped.
+    fn note_numbers(self: &Arc<Notes>, numbers: Numbers) -> NumbersNoted {
+        self.numbers.lock().push((std::thread::current().id(), numbers));
+        NumbersNoted(self.clone())
+    }
+
+    fn numbers_here(&self) -> Numbers {
+        let here = std::thread::current().id();
+        let numbers = self.numbers.lock();
+        let own = numbers.iter().rev().find(|(thread, _)| *thread == here);
+        own.map(|(_, numbers)| numbers.clone()).unwrap_or_default()
+    }
+}
+
+struct NumbersNoted(Arc<Notes>);
+
+impl Drop for NumbersNoted {
+    fn drop(&mut self) {
+        let mut numbers = self.0.numbers.lock();
+        let here = std::thread::current().id();
+        if let Some(at) = numbers.iter().rposition(|(thread, _)| *thread == here) {
+            numbers.swap_remove(at);
+        }
+    }
+}
+
+/// A function without any plans yet.
+fn compiled(
+    device: &Device,
+    function: &Arc<Py<PyAny>>,
+    parameters: usize,
+    notes: &Arc<Notes>,
+) -> Arc<Compiled> {
+    let (function, notes) = (function.clone(), notes.clone());
+    Arc::new(wootz::compile(device, move |arguments: &[Tensor]| {
+        Python::attach(|py| {
+            let scope = Scope::enter(parameters);
+            let mut numbers = notes.numbers_here();
+            numbers.truncate(parameters);
+            let traced = trace(py, &function, &numbers, arguments);
+            let Findings { draws, read } = scope.findings();
+            drop(scope);
+            if draws {
+                notes.draws.store(true, Ordering::Release);
+            }
+            notes.read.lock().extend(read);
+            traced.map_err(|error| {
+                notes.raised.lock().push((std::thread::current().id(), error));
+                Error::argument("compile", "the function raised while it was traced")
+            })
+        })
+    }))
 }
 
 /// Calls the Python function with stand-ins for its arguments.
-fn trace(py: Python<'_>, function: &Py<PyAny>, arguments: &[Tensor]) -> PyResult<Vec<Tensor>> {
+fn trace(
+    py: Python<'_>,
+    function: &Py<PyAny>,
+    numbers: &[Number],
+    arguments: &[Tensor],
+) -> PyResult<Vec<Tensor>> {
+    let numbers: PyResult<Vec<_>> = numbers.iter().map(|&n| python_number(py, n)).collect();
     let arrays: PyResult<Vec<Py<PyArray>>> =
         arguments.iter().map(|t| Py::new(py, PyArray::new(t.clone()))).collect();
-    let results = function.bind(py).call1(PyTuple::new(py, arrays?)?)?;
+    let results = function.bind(py).call1((PyTuple::new(py, numbers?)?, PyTuple::new(py, arrays?)?))?;
     let mut tensors = Vec::new();
     for result in results.try_iter()? {
         let result = result?;

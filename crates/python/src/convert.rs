@@ -1,8 +1,9 @@
 //! Python objects as tensors: numbers, nested sequences, and anything with a buffer.
 
 use crate::array::PyArray;
-use crate::dtype::python_name;
+use crate::dtype::{find_dtype, python_name};
 use crate::errors::{OrRaise, raise};
+use crate::trace::PyParameter;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -26,6 +27,13 @@ impl Copying {
     }
 }
 
+/// Whether an object is a Python number, which has no dtype of its own. The value is not looked at.
+pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyFloat>()
+        || object.is_instance_of::<PyInt>()
+        || object.is_instance_of::<PyParameter>()
+}
+
 /// A Python number, if the object is one.
 pub fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
     if let Ok(value) = object.cast::<PyFloat>() {
@@ -37,7 +45,25 @@ pub fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
     if object.is_instance_of::<PyInt>() {
         return integer_of(object).map(Some);
     }
+    if let Ok(parameter) = object.cast::<PyParameter>() {
+        return Ok(Some(parameter.get().look()));
+    }
     Ok(None)
+}
+
+/// A number that brings a dtype, as NumPy's scalars do, if the object is one.
+pub fn typed_number(object: &Bound<'_, PyAny>) -> PyResult<Option<(Number, DType)>> {
+    let plain = object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyInt>()
+        || object.is_exact_instance_of::<PyBool>();
+    if plain || object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        return Ok(None);
+    }
+    let Some(dtype) = object.getattr_opt("dtype")? else { return Ok(None) };
+    // Arrays have a length, or at least an interface to their memory that can be written to; scalars have neither.
+    let scalar = object.hasattr("item")? && !object.hasattr("__setitem__")?;
+    let Some(dtype) = scalar.then(|| find_dtype(&dtype)).transpose()?.flatten() else { return Ok(None) };
+    Ok(number_of(&object.call_method0("item")?)?.map(|number| (number, dtype)))
 }
 
 fn integer_of(object: &Bound<'_, PyAny>) -> PyResult<Number> {
@@ -47,6 +73,22 @@ fn integer_of(object: &Bound<'_, PyAny>) -> PyResult<Number> {
     match object.extract::<u64>() {
         Ok(value) => Ok(Number::Uint(value)),
         Err(_) => Err(raise("ArgumentError", format!("{object} does not fit 64 bits"))),
+    }
+}
+
+/// A whole number of the caller's. One that does not fit is an error of ours, as every other wrong argument is.
+pub struct Int<T>(pub T);
+
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Int<T> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Int<T>> {
+        if let Ok(value) = T::extract(object) {
+            return Ok(Int(value));
+        }
+        let small = size_of::<T>() * 8;
+        let message = format!("{} is no whole number of {small} bits that is expected here", &*object);
+        Err(raise("ArgumentError", message))
     }
 }
 
@@ -84,6 +126,10 @@ fn tensor_within(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) ->
         let moved = if tensor.device() == device { tensor } else { tensor.computed_on(device).or_raise()? };
         return cast(moved, dtype, copying);
     }
+    if let Some((number, own)) = typed_number(object)? {
+        refuse_copy(copying, "a scalar")?;
+        return scalar(number, Some(dtype.unwrap_or(own)), device);
+    }
     if let Some(number) = number_of(object)? {
         refuse_copy(copying, "a Python number")?;
         return scalar(number, dtype, device);
@@ -108,8 +154,7 @@ fn tensor_within(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) ->
     if let Some(method) = object.getattr_opt("__array__")? {
         return tensor_within(&method.call0()?, wanted, depth + 1);
     }
-    let message = format!("{} is nothing that an array can be made of", object.get_type().name()?);
-    Err(raise("ConversionError", message))
+    Err(raise("ConversionError", format!("an array cannot be made of a {}", object.get_type().name()?)))
 }
 
 fn refuse_copy(copying: Copying, what: &str) -> PyResult<()> {
@@ -162,6 +207,8 @@ pub fn check_fits(number: Number, dtype: DType) -> PyResult<()> {
 struct Collected {
     shape: Vec<usize>,
     numbers: Vec<Number>,
+    /// The common dtype of the scalars that brought one.
+    typed: Option<DType>,
     /// Set when something other than a number was found, so that whole arrays are joined instead.
     has_arrays: bool,
 }
@@ -177,7 +224,10 @@ fn from_sequence(
     if found.has_arrays {
         return join(object, (dtype, device, Copying::IfNeeded), depth);
     }
-    let dtype = dtype.unwrap_or_else(|| common_dtype(&found.numbers));
+    let dtype = dtype.unwrap_or_else(|| match found.typed {
+        Some(dtype) => dtype,
+        None => common_dtype(&found.numbers),
+    });
     from_numbers(&found.numbers, dtype, &found.shape, device)
 }
 
@@ -188,16 +238,33 @@ fn too_deep() -> PyErr {
     raise("ArgumentError", format!("objects nested deeper than {MAX_DEPTH}, or one that contains itself"))
 }
 
+impl Collected {
+    fn push(&mut self, number: Number, depth: usize) -> PyResult<()> {
+        if depth != self.shape.len() {
+            return Err(ragged(depth));
+        }
+        self.numbers.push(number);
+        Ok(())
+    }
+}
+
 fn collect(object: &Bound<'_, PyAny>, depth: usize, found: &mut Collected) -> PyResult<()> {
     if found.has_arrays {
         return Ok(());
     }
+    if let Some((number, dtype)) = typed_number(object)? {
+        found.typed = Some(match found.typed {
+            None if found.numbers.is_empty() => dtype,
+            None => common_dtype(&found.numbers).promote(dtype).unwrap_or(DType::F64),
+            Some(known) => known.promote(dtype).unwrap_or(DType::F64),
+        });
+        return found.push(number, depth);
+    }
     if let Some(number) = number_of(object)? {
-        if depth != found.shape.len() {
-            return Err(ragged(depth));
+        if let Some(known) = found.typed {
+            found.typed = Some(known.promote(default_dtype(number)).unwrap_or(DType::F64));
         }
-        found.numbers.push(number);
-        return Ok(());
+        return found.push(number, depth);
     }
     let items = if let Ok(list) = object.cast::<PyList>() {
         list.to_tuple()
@@ -243,24 +310,9 @@ fn from_numbers(numbers: &[Number], dtype: DType, shape: &[usize], device: &Devi
     let mut bytes: Vec<u8> = Vec::with_capacity(numbers.len() * dtype.size());
     for &number in numbers {
         check_fits(number, dtype)?;
-        push(&mut bytes, number.cast(dtype), dtype);
+        bytes.extend_from_slice(&number.to_bytes(dtype));
     }
     Tensor::from_bytes_on(&bytes, dtype, shape, device).or_raise()
-}
-
-/// Appends a number that is already of its dtype.
-fn push(bytes: &mut Vec<u8>, number: Number, dtype: DType) {
-    let (float, integer) = (number.to_f64(), number.to_i64());
-    match dtype {
-        DType::Bool | DType::U8 | DType::I8 => bytes.push(integer as u8),
-        DType::U16 | DType::I16 => bytes.extend((integer as u16).to_ne_bytes()),
-        DType::U32 | DType::I32 => bytes.extend((integer as u32).to_ne_bytes()),
-        DType::U64 | DType::I64 => bytes.extend((integer as u64).to_ne_bytes()),
-        DType::F16 => bytes.extend(half::f16::from_f64(float).to_ne_bytes()),
-        DType::BF16 => bytes.extend(half::bf16::from_f64(float).to_ne_bytes()),
-        DType::F32 => bytes.extend((float as f32).to_ne_bytes()),
-        DType::F64 => bytes.extend(float.to_ne_bytes()),
-    }
 }
 
 /// A sequence that holds arrays: each item becomes a tensor, and they are stacked.
@@ -269,7 +321,7 @@ fn join(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) -> PyResult
     for item in object.try_iter()? {
         let item = item?;
         if item.is_instance_of::<PyString>() {
-            return Err(raise("ConversionError", "text is nothing that an array can be made of"));
+            return Err(raise("ConversionError", "an array cannot be made of text"));
         }
         parts.push(tensor_within(&item, wanted, depth + 1)?);
     }

@@ -118,6 +118,29 @@ pub fn devices() -> Vec<PyDevice> {
     Device::all().into_iter().map(PyDevice).collect()
 }
 
+/// Makes a device the one that is meant when none is named.
+#[pyfunction]
+pub fn set_default_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
+    device_of(Some(device))?.set_current();
+    Ok(())
+}
+
+/// How many threads the CPU works with.
+#[pyfunction]
+pub fn get_num_threads() -> usize {
+    Device::cpu_threads()
+}
+
+/// Sets how many threads the CPU works with, before its first use (``WOOTZ_THREADS`` does the same).
+#[pyfunction]
+pub fn set_num_threads(count: i64) -> PyResult<()> {
+    let wanted = usize::try_from(count).ok().filter(|n| (1..=1024).contains(n));
+    let wanted = wanted.ok_or_else(|| {
+        crate::errors::raise("ArgumentError", format!("set_num_threads: 1 to 1024 threads, not {count}"))
+    })?;
+    Device::set_cpu_threads(wanted).or_raise()
+}
+
 /// The device that is meant when none is named.
 #[pyfunction]
 pub fn default_device() -> PyResult<PyDevice> {

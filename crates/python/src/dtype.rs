@@ -42,7 +42,8 @@ pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     })
 }
 
-fn find_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
+/// The dtype that an object names, if it names one.
+pub fn find_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if let Ok(dtype) = object.cast::<PyDType>() {
         return Ok(Some(dtype.get().0));
     }

@@ -1,7 +1,7 @@
 //! Methods and functions of elementwise ops, made from the op table.
 
 use crate::array::{PyArray, array};
-use crate::convert::{Copying, number_of, scalar, tensor_of};
+use crate::convert::{Copying, is_number, number_of, scalar, tensor_of};
 use crate::errors::{OrRaise, raise};
 use crate::operators::operand;
 use pyo3::prelude::*;
@@ -14,7 +14,7 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
     let skip = usize::from(op == ElementwiseOp::Where);
     let mut like = None;
     for argument in arguments[skip..].iter().chain(&arguments[..skip]) {
-        if number_of(argument)?.is_none() {
+        if !is_number(argument) {
             like = Some(first_tensor(argument, arguments)?);
             break;
         }
@@ -30,9 +30,9 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
     let mut tensors = smallvec::SmallVec::<[Tensor; 3]>::new();
     for (i, argument) in arguments.iter().enumerate() {
         let condition = i < skip;
-        let tensor = match number_of(argument)? {
-            Some(number) if condition => scalar(number, None, like.device())?,
-            _ => operand(op.name(), argument, &like)?
+        let tensor = match condition && is_number(argument) {
+            true => tensor_of(argument, None, like.device(), Copying::IfNeeded)?,
+            false => operand(op.name(), argument, &like)?
                 .map_or_else(|| tensor_of(argument, None, like.device(), Copying::IfNeeded), Ok)?,
         };
         tensors.push(tensor);

@@ -49,7 +49,35 @@ fn class_of(error: &Error) -> &'static str {
 
 /// An error of the engine as an exception.
 pub fn from_engine(error: Error) -> PyErr {
-    raise(class_of(&error), error.to_string())
+    if let Error::Io { path, detail, code } = &error {
+        return from_io(path, detail, *code);
+    }
+    raise(class_of(&error), in_python_words(&error.to_string()))
+}
+
+/// A failure on a path, with the system's number, its words and the path as Python's own exceptions have them.
+fn from_io(path: &str, detail: &str, code: Option<i32>) -> PyErr {
+    let Some(code) = code else { return raise("FileError", format!("{path}: {detail}")) };
+    Python::attach(|py| {
+        let made = py.import("wootz.errors").and_then(|m| m.getattr("_file_error")?.call1((code, path)));
+        made.map_or_else(|error| error, PyErr::from_value)
+    })
+}
+
+/// Dtypes as Python names them. The engine calls them as Rust does.
+fn in_python_words(text: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '_') {
+        words.push_str(&rest[..start]);
+        rest = &rest[start..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let word = &rest[..end];
+        let dtype = wootz::DType::ALL.into_iter().find(|dtype| dtype.name() == word);
+        words.push_str(dtype.map_or(word, |dtype| crate::dtype::python_name(dtype)));
+        rest = &rest[end..];
+    }
+    words + rest
 }
 
 /// Turns results of the engine into results of Python.

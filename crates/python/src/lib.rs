@@ -6,15 +6,18 @@
 //! Not promised: that memory which NumPy shares with an array stays as it is; whoever writes to it changes the array.
 
 mod array;
+mod batch;
 mod compile;
 mod convert;
 mod create;
 mod device;
+mod distributed;
 mod dlpack;
 mod dtype;
 mod elementwise;
 mod errors;
 mod export;
+mod files;
 mod index;
 mod linear;
 mod llm;
@@ -25,8 +28,11 @@ mod movement;
     reason = "the glue that PyO3 generates for operators, seen as ours through a macro"
 )]
 mod operators;
+mod random;
 mod reductions;
 mod run;
+mod serve;
+mod trace;
 
 use pyo3::prelude::*;
 use wootz::DType;
@@ -38,8 +44,13 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dtype::PyDType>()?;
     module.add_class::<device::PyDevice>()?;
     module.add_class::<compile::PyCompiled>()?;
+    module.add_class::<distributed::PyGroup>()?;
+    module.add_class::<llm::PyEmbedder>()?;
+    module.add_class::<trace::PyParameter>()?;
+    module.add_class::<index::PyItems>()?;
     module.add_class::<llm::PyModel>()?;
     module.add_class::<llm::PyStream>()?;
+    module.add_class::<serve::PyServer>()?;
     module.add_class::<metal::PySoftDevice>()?;
     module.add_class::<metal::PySoftLibrary>()?;
     for dtype in DType::ALL {
@@ -53,15 +64,17 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     functions! {
         array::eval, array::eval_async, array::explain, array::_from_bytes,
-        run::_panic, device::devices, device::default_device,
+        run::_panic, trace::_is_tracing, device::devices, device::default_device, device::set_default_device,
+        device::get_num_threads, device::set_num_threads, array::_set_print_options,
+        distributed::_init_distributed, distributed::_distributed_library,
         dlpack::from_dlpack,
         movement::concat, movement::stack,
         linear::attention, linear::einsum, linear::_custom,
         create::asarray, create::full, create::arange, create::linspace, create::eye,
-        create::_uniform, create::_normal, create::_integers,
-        create::load_npy, create::_load_npz, create::_load_safetensors,
+        random::_uniform, random::_normal, random::_integers, random::_next_seed, random::_set_seed, random::_split_key,
+        files::load_npy, files::_load_npz, files::_load_safetensors, files::_load_gguf,
         llm::_fetch_model,
-        create::save_npy, create::_save_npz, create::_save_safetensors,
+        files::save_npy, files::_save_npz, files::_save_safetensors,
     }
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

@@ -1,10 +1,11 @@
 //! Products, and attention.
 
 use crate::array::{PyArray, array};
-use crate::errors::raise;
+use crate::convert::{Copying, Int, tensor_of};
+use crate::errors::{OrRaise, raise};
 use pyo3::prelude::*;
 use std::sync::Arc;
-use wootz::{AttentionOptions, CustomKernel, GpuSource, Language, Number, Tensor};
+use wootz::{AttentionOptions, CustomKernel, Device, GpuSource, Language, Number, Tensor};
 
 #[pymethods]
 impl PyArray {
@@ -16,8 +17,8 @@ impl PyArray {
 
     /// The product summed over the last ``n`` axes of this one and the first ``n`` of the other.
     #[pyo3(name = "_tensordot", signature = (other, n))]
-    fn tensordot(&self, other: PyRef<'_, PyArray>, n: usize) -> PyResult<PyArray> {
-        array(self.tensor().tensordot(&other.tensor(), n))
+    fn tensordot(&self, other: PyRef<'_, PyArray>, n: Int<usize>) -> PyResult<PyArray> {
+        array(self.tensor().tensordot(&other.tensor(), n.0))
     }
 
     /// The sum of a diagonal of the last two axes.
@@ -30,32 +31,48 @@ impl PyArray {
 /// Scaled-dot-product attention of q ``[b, h, t, d]``, k ``[b, g, s, d]`` and v ``[b, g, s, e]``.
 ///
 /// ``mask`` broadcasts to ``[b, h, t, s]``: a bool mask keeps where it is true, a float mask is added. ``position`` makes it
-/// causal: query ``t`` sees keys up to ``position + t``.
+/// causal: query ``t`` sees keys up to ``position + t``. ``sinks`` has a score for each head that takes its part of the softmax and
+/// gives nothing.
 #[pyfunction]
-#[pyo3(signature = (q, k, v, *, scale=None, mask=None, position=None, window=None, softcap=None))]
+#[pyo3(signature = (q, k, v, *, scale=None, mask=None, sinks=None, position=None, window=None, softcap=None))]
 pub fn attention(
     q: PyRef<'_, PyArray>,
     k: PyRef<'_, PyArray>,
     v: PyRef<'_, PyArray>,
     scale: Option<f64>,
     mask: Option<PyRef<'_, PyArray>>,
+    sinks: Option<PyRef<'_, PyArray>>,
     position: Option<i64>,
     window: Option<usize>,
     softcap: Option<f64>,
 ) -> PyResult<PyArray> {
     let q = q.tensor();
     let mask = mask.map(|m| m.tensor());
+    let sinks = sinks.map(|s| s.tensor());
     let position = position.map(|p| Tensor::scalar_on(p, wootz::DType::I64, q.device()));
-    let options =
-        AttentionOptions { scale, mask: mask.as_ref(), position: position.as_ref(), window, softcap };
+    let options = AttentionOptions {
+        scale,
+        mask: mask.as_ref(),
+        sinks: sinks.as_ref(),
+        position: position.as_ref(),
+        window,
+        softcap,
+    };
     array(q.attention(&k.tensor(), &v.tensor(), options))
 }
 
 /// Sums of products by index letters, as NumPy's ``einsum``.
 #[pyfunction]
 #[pyo3(signature = (subscripts, /, *operands))]
-pub fn einsum(subscripts: &str, operands: Vec<PyRef<'_, PyArray>>) -> PyResult<PyArray> {
-    let tensors: Vec<Tensor> = operands.iter().map(|o| o.tensor()).collect();
+pub fn einsum(subscripts: &str, operands: Vec<Bound<'_, PyAny>>) -> PyResult<PyArray> {
+    let own = operands.iter().find_map(|o| o.cast::<PyArray>().ok());
+    let device = match own {
+        Some(own) => own.get().tensor().device().clone(),
+        None => Device::current().or_raise()?,
+    };
+    let tensors: PyResult<Vec<Tensor>> =
+        operands.iter().map(|o| tensor_of(o, None, &device, Copying::IfNeeded)).collect();
+    let tensors = tensors?;
     array(Tensor::einsum(subscripts, &tensors.iter().collect::<Vec<_>>()))
 }
 

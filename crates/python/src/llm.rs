@@ -4,6 +4,7 @@ use crate::array::PyArray;
 use crate::device::{PyDevice, device_of};
 use crate::errors::{from_engine, raise};
 use crate::run::interruptible;
+use crate::serve::{Listening, PyServer};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,12 +15,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 use wootz::Tensor;
 use wootz_llm::chat::Message;
+use wootz_llm::engine::EngineOptions;
 use wootz_llm::estimate::CacheFormat;
 use wootz_llm::sampling::Sampling;
 use wootz_llm::tokenizer::Encoding;
-use wootz_llm::{Error, Generated, Model, ModelOptions, Request, Session, SessionOptions};
+use wootz_llm::{
+    EmbedOptions, Embedder, Error, Generated, Model, ModelOptions, Request, Session, SessionOptions,
+};
+use wootz_server::{Loaded, Offer};
 
-fn from_llm(error: Error) -> PyErr {
+pub fn from_llm(error: Error) -> PyErr {
     match error {
         Error::Engine(error) => from_engine(error),
         Error::Gguf(_) => raise("FormatError", error.to_string()),
@@ -31,33 +36,54 @@ fn from_llm(error: Error) -> PyErr {
 /// A language model in memory.
 #[pyclass(name = "_Model", module = "wootz._native", frozen)]
 pub struct PyModel {
-    model: Arc<Model>,
-    options: SessionOptions,
+    pub model: Arc<Model>,
+    pub options: SessionOptions,
     /// The sequence of the last call, so that the next one computes only what is new.
-    session: Arc<Mutex<Option<Session>>>,
+    pub session: Arc<Mutex<Option<Session>>>,
 }
 
 /// How tokens are chosen and when to stop, as Python gives it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-struct Settings {
+pub struct Settings {
     limit: usize,
-    temperature: f32,
-    top_k: usize,
-    top_p: f32,
-    min_p: f32,
-    repeat_penalty: f32,
+    temperature: Option<f32>,
+    top_k: Option<usize>,
+    top_p: Option<f32>,
+    min_p: Option<f32>,
+    repeat_penalty: Option<f32>,
     seed: u64,
     stop: Vec<String>,
 }
 
 impl PyModel {
     /// The sequence of the last call, or a new one if another call has it.
-    fn session(&self) -> PyResult<Session> {
+    pub fn session(&self) -> PyResult<Session> {
         match self.session.lock().take() {
             Some(session) => Ok(session),
             None => Session::new(&self.model, self.options).map_err(from_llm),
         }
+    }
+
+    /// A request with these settings, and for the others what the model file recommends.
+    pub fn request(&self, prompt: Vec<u32>, settings: &Settings) -> PyResult<Request> {
+        let recommended = self.model.sampling();
+        let request = Request {
+            prompt,
+            limit: settings.limit,
+            sampling: Sampling {
+                temperature: settings.temperature.unwrap_or(recommended.temperature),
+                top_k: settings.top_k.unwrap_or(recommended.top_k),
+                top_p: settings.top_p.unwrap_or(recommended.top_p),
+                min_p: settings.min_p.unwrap_or(recommended.min_p),
+                repeat_penalty: settings.repeat_penalty.unwrap_or(recommended.repeat_penalty),
+                repeat_last: recommended.repeat_last,
+            },
+            seed: settings.seed,
+            stops: settings.stop.clone(),
+        };
+        request.sampling.check().map_err(from_llm)?;
+        Ok(request)
     }
 }
 
@@ -85,7 +111,7 @@ impl PyModel {
         if !path.exists() {
             return Err(raise("FileError", format!("{shown}: no such file or folder")));
         }
-        let options = SessionOptions { context, cache };
+        let options = SessionOptions { context, cache, ..SessionOptions::default() };
         let model = interruptible(py, move || {
             let gguf = wootz_llm::hub::open(&path)?;
             Model::place(gguf, &device, ModelOptions { precise }, options, &mut |_| {})
@@ -95,23 +121,30 @@ impl PyModel {
         Ok(PyModel { model, options, session: Arc::new(Mutex::new(Some(session))) })
     }
 
+    /// Serves the model over HTTP, under a name.
+    fn serve(
+        &self,
+        py: Python<'_>,
+        name: String,
+        parallel: usize,
+        cache_bytes: usize,
+        listening: Listening,
+    ) -> PyResult<PyServer> {
+        let engine = EngineOptions {
+            slots: parallel,
+            context: self.options.context,
+            cache: self.options.cache,
+            budget: cache_bytes,
+            ..EngineOptions::default()
+        };
+        let model = self.model.clone();
+        let offer = Offer::new(name, move || Ok(Loaded::Text(model.clone(), engine.clone())));
+        PyServer::start(py, vec![offer], listening)
+    }
+
     /// Starts to continue a sequence of tokens.
     fn generate(&self, tokens: Vec<u32>, settings: Settings) -> PyResult<PyStream> {
-        let request = Request {
-            prompt: tokens,
-            limit: settings.limit,
-            sampling: Sampling {
-                temperature: settings.temperature,
-                top_k: settings.top_k,
-                top_p: settings.top_p,
-                min_p: settings.min_p,
-                repeat_penalty: settings.repeat_penalty,
-                ..Sampling::default()
-            },
-            seed: settings.seed,
-            stops: settings.stop,
-        };
-        request.sampling.check().map_err(from_llm)?;
+        let request = self.request(tokens, &settings)?;
         if request.prompt.is_empty() {
             return Err(raise("ArgumentError", "generate: the prompt has no tokens"));
         }
@@ -231,7 +264,8 @@ fn generate(
     session.on_notice(move |notice| drop(notices.send(Said::Notice(notice.to_string()))));
     let run = || {
         session.generate(request, |piece| {
-            let heard = piece.is_empty() || sender.send(Said::Text(piece.to_string())).is_ok();
+            // An empty one asks whether anybody still listens.
+            let heard = sender.send(Said::Text(piece.to_string())).is_ok();
             if heard { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
     };
@@ -267,6 +301,7 @@ impl PyStream {
             };
             match py.detach(look) {
                 None => return Ok(None),
+                Some(Ok(Said::Text(text))) if text.is_empty() => {}
                 Some(Ok(Said::Text(text))) => return Ok(Some(text)),
                 Some(Ok(Said::Notice(text))) => {
                     let message = std::ffi::CString::new(text.replace('\0', " ")).unwrap_or_default();
@@ -304,15 +339,65 @@ impl PyStream {
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let generated = self.generated.lock();
         let Some(generated) = generated.as_ref() else { return Ok(None) };
-        let facts = PyDict::new(py);
-        facts.set_item("text", &generated.text)?;
-        facts.set_item("tokens", &generated.tokens)?;
-        facts.set_item("finish", generated.finish.name())?;
-        facts.set_item("prompt_tokens", generated.prompt_tokens)?;
-        facts.set_item("reused_tokens", generated.reused_tokens)?;
-        facts.set_item("prompt_rate", generated.prompt_rate())?;
-        facts.set_item("decode_rate", generated.decode_rate())?;
-        Ok(Some(facts))
+        summary(py, generated).map(Some)
+    }
+}
+
+/// What was generated: tokens, why it ended, counts and rates.
+pub fn summary<'py>(py: Python<'py>, generated: &Generated) -> PyResult<Bound<'py, PyDict>> {
+    let facts = PyDict::new(py);
+    facts.set_item("text", &generated.text)?;
+    facts.set_item("tokens", &generated.tokens)?;
+    facts.set_item("finish", generated.finish.name())?;
+    facts.set_item("prompt_tokens", generated.prompt_tokens)?;
+    facts.set_item("reused_tokens", generated.reused_tokens)?;
+    facts.set_item("prompt_rate", generated.prompt_rate())?;
+    facts.set_item("decode_rate", generated.decode_rate())?;
+    Ok(facts)
+}
+
+/// An embedding model in memory.
+#[pyclass(name = "_Embedder", module = "wootz._native", frozen)]
+pub struct PyEmbedder(Arc<Embedder>);
+
+#[pymethods]
+impl PyEmbedder {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf, device: Option<&Bound<'_, PyAny>>) -> PyResult<PyEmbedder> {
+        let device = device_of(device)?;
+        if !path.exists() {
+            return Err(raise("FileError", format!("{}: no such file or folder", path.display())));
+        }
+        let model = interruptible(py, move || Embedder::open(&path, &device))?;
+        Ok(PyEmbedder(Arc::new(model.map_err(from_llm)?)))
+    }
+
+    /// The vectors of texts, one row each.
+    fn embed(&self, py: Python<'_>, texts: Vec<String>, truncate: bool) -> PyResult<PyArray> {
+        let (model, rows) = (self.0.clone(), texts.len());
+        let vectors = interruptible(py, move || {
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            model.embed(&texts, EmbedOptions { truncate })
+        })?;
+        let vectors = vectors.map_err(from_llm)?.concat();
+        let tensor = Tensor::from_vec(vectors, [rows, self.0.config().width]).map_err(from_engine)?;
+        Ok(PyArray::new(tensor))
+    }
+
+    #[getter]
+    fn width(&self) -> usize {
+        self.0.config().width
+    }
+
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice(self.0.device())
+    }
+
+    /// Why the model is on its device, where that was chosen automatically.
+    #[getter]
+    fn device_reason(&self) -> Option<String> {
+        self.0.placement().map(|placement| placement.reason(&self.0.device()))
     }
 }
 

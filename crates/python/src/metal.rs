@@ -18,7 +18,7 @@ fn from_metal(error: &Error) -> PyErr {
             "KernelError"
         }
         Error::UnknownFunction { .. } | Error::Constant { .. } | Error::Invalid(_) => "ArgumentError",
-        Error::Io { .. } => "FileError",
+        Error::Io { .. } | Error::Metallib { .. } => "FileError",
         Error::NoCompiler { .. } | Error::Tool { .. } | Error::Skipped => "DeviceError",
     };
     raise(class, error.to_string())

@@ -1,6 +1,7 @@
 //! Methods that move elements, or only say where they are.
 
 use crate::array::{PyArray, array};
+use crate::convert::{Copying, Int, tensor_of};
 use crate::errors::{OrRaise, raise};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -30,18 +31,21 @@ fn extents(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<isize>> {
 /// A shape with at most one extent left open as −1.
 fn complete(tensor: &Tensor, extents: &[isize]) -> PyResult<Shape> {
     let open = extents.iter().filter(|&&d| d == -1).count();
-    let known: usize = extents.iter().filter(|&&d| d >= 0).map(|&d| d as usize).product();
+    let mut given = extents.iter().filter(|&&d| d >= 0).map(|&d| d as usize);
+    // A product that overflows fills no array; zero anywhere makes it zero.
+    let known = if given.clone().any(|d| d == 0) { Some(0) } else { given.try_fold(1, usize::checked_mul) };
     if open > 1 || extents.iter().any(|&d| d < -1) {
         return Err(raise(
             "ShapeError",
             format!("reshape: {extents:?}: one extent may be -1, none below it"),
         ));
     }
-    if open == 1 && (known == 0 || !tensor.count().is_multiple_of(known)) {
+    let divides = |known: usize| known != 0 && tensor.count().is_multiple_of(known);
+    if open == 1 && !known.is_some_and(divides) {
         let message = format!("reshape: {} elements do not fill {extents:?}", tensor.count());
         return Err(raise("ShapeError", message));
     }
-    let missing = if open == 1 { tensor.count() / known } else { 0 };
+    let missing = if open == 1 { tensor.count() / known.unwrap_or(1) } else { 0 };
     Ok(extents.iter().map(|&d| if d == -1 { missing } else { d as usize }).collect())
 }
 
@@ -130,20 +134,20 @@ impl PyArray {
 
     /// Elements moved on by ``shift`` along an axis, those pushed out coming in at the other end.
     #[pyo3(name = "_roll", signature = (shift, axis))]
-    fn roll(&self, shift: isize, axis: isize) -> PyResult<PyArray> {
-        array(self.tensor().roll(shift, axis))
+    fn roll(&self, shift: Int<isize>, axis: Int<isize>) -> PyResult<PyArray> {
+        array(self.tensor().roll(shift.0, axis.0))
     }
 
     /// Each element of an axis ``times`` times in a row.
     #[pyo3(name = "_repeat", signature = (times, axis))]
-    fn repeat(&self, times: usize, axis: isize) -> PyResult<PyArray> {
-        array(self.tensor().repeat(times, axis))
+    fn repeat(&self, times: Int<usize>, axis: Int<isize>) -> PyResult<PyArray> {
+        array(self.tensor().repeat(times.0, axis.0))
     }
 
     /// The whole array ``times`` times along an axis.
     #[pyo3(name = "_tile", signature = (times, axis))]
-    fn tile(&self, times: usize, axis: isize) -> PyResult<PyArray> {
-        array(self.tensor().tile(times, axis))
+    fn tile(&self, times: Int<usize>, axis: Int<isize>) -> PyResult<PyArray> {
+        array(self.tensor().tile(times.0, axis.0))
     }
 
     /// ``value`` around the array: ``(before, after)`` for each axis.
@@ -153,35 +157,34 @@ impl PyArray {
     }
 
     /// Diagonal ``offset`` of the last two axes.
-    #[pyo3(signature = (offset=0))]
-    fn diagonal(&self, offset: isize) -> PyResult<PyArray> {
-        array(self.tensor().diagonal(offset))
+    #[pyo3(signature = (offset=Int(0)), text_signature = "($self, offset=0)")]
+    fn diagonal(&self, offset: Int<isize>) -> PyResult<PyArray> {
+        array(self.tensor().diagonal(offset.0))
     }
 
     /// The lower triangle of the last two axes, up to diagonal ``k``.
-    #[pyo3(signature = (*, k=0))]
-    fn tril(&self, k: i64) -> PyResult<PyArray> {
-        array(self.tensor().tril(k))
+    #[pyo3(signature = (k=Int(0)), text_signature = "($self, k=0)")]
+    fn tril(&self, k: Int<i64>) -> PyResult<PyArray> {
+        array(self.tensor().tril(k.0))
     }
 
     /// The upper triangle of the last two axes, from diagonal ``k`` on.
-    #[pyo3(signature = (*, k=0))]
-    fn triu(&self, k: i64) -> PyResult<PyArray> {
-        array(self.tensor().triu(k))
+    #[pyo3(signature = (k=Int(0)), text_signature = "($self, k=0)")]
+    fn triu(&self, k: Int<i64>) -> PyResult<PyArray> {
+        array(self.tensor().triu(k.0))
     }
 
-    /// Rows, columns, … by number.
-    #[pyo3(signature = (indices, /, *, axis=None))]
-    fn take(&self, indices: PyRef<'_, PyArray>, axis: Option<isize>) -> PyResult<PyArray> {
+    /// Rows, columns, … by number; elements of the flat array where no axis is named.
+    #[pyo3(signature = (indices, /, axis=None))]
+    fn take(&self, indices: &Bound<'_, PyAny>, axis: Option<isize>) -> PyResult<PyArray> {
         let tensor = self.tensor();
-        if axis.is_none() && tensor.rank() != 1 {
-            return Err(raise("ArgumentError", "take: an axis is needed for more than one axis"));
-        }
-        array(tensor.take(&indices.tensor(), axis.unwrap_or(0)))
+        let tensor = if axis.is_none() { tensor.flatten().or_raise()? } else { tensor };
+        let indices = tensor_of(indices, None, tensor.device(), Copying::IfNeeded)?;
+        array(tensor.take(&indices, axis.unwrap_or(0)))
     }
 
     /// ``out[…, i, …] = self[…, indices[…, i, …], …]``.
-    #[pyo3(signature = (indices, /, *, axis=-1))]
+    #[pyo3(signature = (indices, /, axis=-1))]
     fn take_along_axis(&self, indices: PyRef<'_, PyArray>, axis: isize) -> PyResult<PyArray> {
         array(self.tensor().take_along_axis(&indices.tensor(), axis))
     }

@@ -1,13 +1,15 @@
 //! Python's operators and comparisons.
 
 use crate::array::{PyArray, array};
-use crate::convert::{Copying, number_of, tensor_of};
+use crate::convert::{Copying, is_number, number_of, tensor_of};
 use crate::dtype::python_name;
 use crate::errors::{OrRaise, raise};
+use crate::trace::PyParameter;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use wootz::{Operand, Tensor};
+use pyo3::types::{PyList, PyString, PyTuple};
+use wootz::{DType, Number, Operand, Tensor};
 use wootz_ir::ElementwiseOp;
 
 /// The other side of an operator as a tensor, or `None` where Python should ask that side instead.
@@ -15,14 +17,38 @@ pub fn operand(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyR
     if let Ok(array) = other.cast::<PyArray>() {
         return Ok(Some(array.get().tensor()));
     }
+    if let Ok(parameter) = other.cast::<PyParameter>() {
+        return parameter.get().operand(op, like).map(Some);
+    }
+    // A double of NumPy is a Python float, and yields to the array's dtype like one.
     if let Some(number) = number_of(other)? {
         return number.to_tensor(op, like).or_raise().map(Some);
+    }
+    if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
+        return sequence(op, other, like).map(Some);
     }
     // Arrays and scalars of NumPy, and whatever else has a dtype and memory.
     if other.hasattr("dtype")? {
         return tensor_of(other, None, like.device(), Copying::IfNeeded).map(Some);
     }
     Ok(None)
+}
+
+/// A sequence beside an array: its Python numbers yield to the array's dtype, as a single one would.
+fn sequence(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyResult<Tensor> {
+    let tensor = tensor_of(other, None, like.device(), Copying::IfNeeded)?;
+    let weak = match tensor.dtype() {
+        DType::Bool => Number::Bool(true),
+        DType::I64 => Number::Int(0),
+        DType::F32 => Number::Float(0.0),
+        _ => return Ok(tensor),
+    };
+    let dtype = weak.to_tensor(op, like).or_raise()?.dtype();
+    if dtype == tensor.dtype() {
+        Ok(tensor)
+    } else {
+        tensor_of(other, Some(dtype), like.device(), Copying::IfNeeded)
+    }
 }
 
 fn not_implemented(py: Python<'_>) -> Py<PyAny> {
@@ -38,7 +64,14 @@ fn binary(
     reversed: bool,
 ) -> PyResult<Py<PyAny>> {
     let a = own.tensor();
-    let Some(b) = operand(op.name(), other, &a)? else { return Ok(not_implemented(py)) };
+    let Some(b) = operand(op.name(), other, &a)? else {
+        // Python would go on to repeat or to format the text.
+        if other.is_instance_of::<PyString>() && op.row().gives != wootz_ir::elementwise::Gives::Bool {
+            let message = format!("{}: text cannot stand beside an array", op.name());
+            return Err(raise("ConversionError", message));
+        }
+        return Ok(not_implemented(py));
+    };
     let result =
         if reversed { Tensor::elementwise(op, &[&b, &a]) } else { Tensor::elementwise(op, &[&a, &b]) };
     array(result)?.into_py_any(py)
@@ -56,7 +89,8 @@ fn no_modulus(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
 fn assign(py: Python<'_>, op: ElementwiseOp, own: &PyArray, other: &Bound<'_, PyAny>) -> PyResult<()> {
     own.update(py, |a| {
         let Some(b) = operand(op.name(), other, a)? else {
-            let message = format!("{}: {} is no operand", op.name(), other.get_type().name()?);
+            let message =
+                format!("{}: a {} cannot stand beside an array", op.name(), other.get_type().name()?);
             return Err(raise("ConversionError", message));
         };
         let result = Tensor::elementwise(op, &[a, &b]).or_raise()?;
@@ -187,7 +221,7 @@ impl PyArray {
 
     fn __pos__(&self) -> PyResult<PyArray> {
         let tensor = self.tensor();
-        if tensor.dtype() == wootz::DType::Bool {
+        if tensor.dtype() == DType::Bool {
             return Err(raise("DTypeError", "positive: bool is no number"));
         }
         Ok(PyArray::new(tensor))
@@ -204,7 +238,7 @@ impl PyArray {
 
 /// An operand of a matrix product: an array, not a number.
 fn matrix(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyResult<Option<Tensor>> {
-    if number_of(other)?.is_some() {
+    if is_number(other) {
         return Err(raise("ConversionError", format!("{op}: a number is no matrix; use *")));
     }
     operand(op, other, like)

@@ -92,17 +92,29 @@ impl PyArray {
     }
 
     /// The variance along axes, with ``correction`` taken off the count.
-    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false))]
-    fn var(&self, axis: Option<&Bound<'_, PyAny>>, correction: f64, keepdims: bool) -> PyResult<PyArray> {
+    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None))]
+    fn var(
+        &self,
+        axis: Option<&Bound<'_, PyAny>>,
+        correction: f64,
+        keepdims: bool,
+        ddof: Option<f64>,
+    ) -> PyResult<PyArray> {
         let (tensor, axes) = over(self, axis)?;
-        array(tensor.var_axes(axes, correction, keepdims))
+        array(tensor.var_axes(axes, ddof.unwrap_or(correction), keepdims))
     }
 
     /// The standard deviation along axes, with ``correction`` taken off the count.
-    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false))]
-    fn std(&self, axis: Option<&Bound<'_, PyAny>>, correction: f64, keepdims: bool) -> PyResult<PyArray> {
+    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None))]
+    fn std(
+        &self,
+        axis: Option<&Bound<'_, PyAny>>,
+        correction: f64,
+        keepdims: bool,
+        ddof: Option<f64>,
+    ) -> PyResult<PyArray> {
         let (tensor, axes) = over(self, axis)?;
-        array(tensor.std_axes(axes, correction, keepdims))
+        array(tensor.std_axes(axes, ddof.unwrap_or(correction), keepdims))
     }
 
     /// The first position of the smallest element, along an axis or of the flat array.
@@ -117,16 +129,18 @@ impl PyArray {
         arg(self.tensor(), axis, keepdims, Tensor::argmax)
     }
 
-    /// The running sum along an axis.
-    #[pyo3(signature = (axis=-1, dtype=None))]
-    fn cumsum(&self, axis: isize, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
-        narrowed(widened(self.tensor(), dtype)?.cumsum(axis), dtype)
+    /// The running sum along an axis, or of the flat array.
+    #[pyo3(signature = (axis=None, dtype=None))]
+    fn cumsum(&self, axis: Option<isize>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+        let (tensor, axis) = flat_without(self.tensor(), axis)?;
+        narrowed(widened(tensor, dtype)?.cumsum(axis), dtype)
     }
 
-    /// The running product along an axis.
-    #[pyo3(signature = (axis=-1, dtype=None))]
-    fn cumprod(&self, axis: isize, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
-        narrowed(widened(self.tensor(), dtype)?.cumprod(axis), dtype)
+    /// The running product along an axis, or of the flat array.
+    #[pyo3(signature = (axis=None, dtype=None))]
+    fn cumprod(&self, axis: Option<isize>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+        let (tensor, axis) = flat_without(self.tensor(), axis)?;
+        narrowed(widened(tensor, dtype)?.cumprod(axis), dtype)
     }
 
     /// The elements along an axis in stable order; NaN counts as largest.
@@ -177,6 +191,14 @@ impl PyArray {
     ) -> PyResult<PyArray> {
         let (weight, bias) = (weight.map(|w| w.tensor()), bias.map(|b| b.tensor()));
         array(self.tensor().layer_norm(weight.as_ref(), bias.as_ref(), eps))
+    }
+}
+
+/// A tensor and an axis of it; the flat tensor where none is named.
+fn flat_without(tensor: Tensor, axis: Option<isize>) -> PyResult<(Tensor, isize)> {
+    match axis {
+        Some(axis) => Ok((tensor, axis)),
+        None => Ok((tensor.flatten().or_raise()?, 0)),
     }
 }
 

@@ -100,9 +100,10 @@ def test_shapes_that_no_memory_has_are_refused_by_every_op():
 
 
 def test_products_of_empty_intermediates():
-    s = wz.argsort(wz.zeros((0,)))
-    assert int(s @ s) == 0
-    assert wz.sort(wz.zeros((2, 0)), axis=1).sum(axis=1).tolist() == [0.0, 0.0]
+    for device in wz.devices():
+        s = wz.argsort(wz.zeros((0,), device=device))
+        assert int(s @ s) == 0 and int(wz.tensordot(s, s, axes=1)) == 0
+        assert wz.sort(wz.zeros((2, 0), device=device), axis=1).sum(axis=1).tolist() == [0.0, 0.0]
 
 
 def test_an_index_beyond_the_signed_numbers_is_out_of_range():
@@ -168,3 +169,87 @@ def test_planning_many_views_is_quick_and_right():
     for _ in range(200):
         lazy, expected = (lazy + lazy.T) * 0.5, (expected + expected.T) * 0.5
     np.testing.assert_allclose(np.asarray(lazy), expected, rtol=1e-5)
+
+
+def test_numbers_that_do_not_fit_are_errors_of_ours():
+    x = wz.ones((3, 4))
+    for wrong in (
+        lambda: wz.reshape(x, (2**40, 2**40, -1)),
+        lambda: wz.reshape(x, (2**62, 4, -1)),
+        lambda: wz.eye(-2),
+        lambda: wz.eye(3, k=2**70),
+        lambda: wz.tensordot(x, x, axes=-1),
+        lambda: wz.roll(x, 2**70),
+        lambda: wz.tril(x, k=2**70),
+        lambda: x[2**70],
+        lambda: wz.zeros((2**70,)),
+        lambda: wz.arange(0, 2**70),
+    ):
+        with pytest.raises(wz.Error):
+            wrong()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_children_forked_while_threads_work_are_right():
+    done = script(
+        """
+        import os, threading, time, wootz as wz
+        x, stop = wz.ones((16, 16)), False
+
+        def work():
+            i = 0
+            while not stop:
+                i += 1
+                (x * float(i % 7) + x).sum().eval()
+                wz.zeros((i % 50 + 1, 3)).sum().eval()
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        wrong = []
+        for i in range(100):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if float((wz.ones(1000 + i % 3) + i).sum()) == (1000 + i % 3) * (1 + i) else 3)
+            end = time.monotonic() + 60
+            while True:
+                ended, status = os.waitpid(child, os.WNOHANG)
+                if ended or time.monotonic() > end:
+                    break
+                time.sleep(0.001)
+            if not ended or status:
+                wrong.append((i, status))
+                os.kill(child, 9) if not ended else None
+        stop = True
+        for thread in threads:
+            thread.join()
+        print("wrong:", wrong)
+        """
+    )
+    assert done.returncode == 0 and done.stdout.strip() == "wrong: []", done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_multiprocessing_by_fork_works_on_the_cpu_and_is_refused_elsewhere():
+    done = script(
+        """
+        import multiprocessing, wootz as wz
+        devices = [d.name for d in wz.devices() if d.name != "cpu"]
+        for device in devices:
+            assert float(wz.ones(4, device=device).sum()) == 4
+
+        def work(i):
+            found = [float((wz.ones((64, 64), device="cpu") @ wz.ones((64, 64), device="cpu")).sum())]
+            for device in devices:
+                try:
+                    found.append(float((wz.ones(30, device=device) + i).sum()))
+                except wz.Error as error:
+                    found.append("forked" in str(error))
+            return found
+
+        with multiprocessing.get_context("fork").Pool(3) as pool:
+            for found in pool.map(work, range(12)):
+                assert found == [64.0**3] + [True] * len(devices), found
+        """
+    )
+    assert done.returncode == 0, done.stderr

@@ -90,6 +90,50 @@ def test_generations_from_threads_do_not_disturb_each_other(model):
     assert found == expected
 
 
+def test_a_batch_gives_each_prompt_its_own_answer(model):
+    some = tokens(model.vocab_size)
+    prompts = [some[:8], some[3:7], some[10:30], some[:8]]
+    batch = model.generate_batch(prompts, max_tokens=6)
+    for prompt, answer in zip(prompts, batch):
+        stream = model.generate(prompt, max_tokens=6)
+        assert answer["text"] == stream.text() and answer["tokens"] == stream.summary["tokens"]
+        assert answer["prompt_tokens"] == len(prompt) and answer["finish"] in ("limit", "end")
+    assert model.generate_batch([]) == []
+    drawn = model.generate_batch([some[:8]] * 4, max_tokens=8, temperature=2.0, top_k=0, top_p=1.0, min_p=0.0, seed=5)
+    assert len({tuple(each["tokens"]) for each in drawn}) > 1, "each draws its own numbers"
+    for wrong, kind in (([[]], wootz.ArgumentError), ("text", wootz.ConversionError), ([b"x"], wootz.ConversionError)):
+        with pytest.raises(kind):
+            model.generate_batch(wrong)
+    with pytest.raises(wootz.Error):
+        model.generate_batch([some[:8]], temperature=-1.0)
+
+
+def test_logprobs_are_the_logits_normalised(model):
+    some = tokens(model.vocab_size)[:12]
+    logits = model.logits(some, every=True).numpy().astype(np.float64)
+    expected = logits - np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1, keepdims=True)) - logits.max(1, keepdims=True)
+    scored = model.logprobs(some, top=3)
+    assert scored.tokens == some[1:]
+    np.testing.assert_allclose(scored.values.numpy(), [expected[i, t] for i, t in enumerate(some[1:])], atol=1e-4)
+    order = np.argsort(-expected[:-1], axis=1, kind="stable")[:, :3]
+    np.testing.assert_array_equal(scored.top_tokens.numpy(), order)
+    np.testing.assert_allclose(scored.top_values.numpy(), np.take_along_axis(expected[:-1], order, 1), atol=1e-4)
+    after = model.logprobs(some[5:], prompt=some[:5])
+    assert after.tokens == some[5:] and after.top_tokens.shape == (7, 0)
+    np.testing.assert_allclose(after.values.numpy(), scored.values.numpy()[4:], atol=1e-4)
+    assert after.sum() == pytest.approx(after.values.numpy().sum(), abs=1e-4)
+    for wrong in ({"text": []}, {"text": some, "top": -1}):
+        with pytest.raises(wootz.ArgumentError):
+            model.logprobs(**wrong)
+
+
+def test_metadata_is_what_the_file_says(model):
+    assert model.architecture == model.metadata["general.architecture"] == "llama"
+    assert model.metadata["llama.context_length"] > 0
+    assert not any(isinstance(value, list) and key.startswith("tokenizer.") for key, value in model.metadata.items())
+    assert model.parameters > 1000
+
+
 def test_the_tokenizer(model):
     tokenizer = model.tokenizer
     assert len(tokenizer) == model.vocab_size and isinstance(tokenizer.piece(5), bytes)
@@ -143,3 +187,31 @@ def test_chat_renders_the_models_template(tmp_path):
     stream = chatty.chat(messages, max_tokens=3)
     prompt = chatty.tokenizer.encode("[system]be short[user]hi[answer]", add_special=False, parse_special=True)
     assert isinstance(stream.text(), str) and stream.summary["prompt_tokens"] == len(prompt)
+
+
+def test_a_served_model_answers_over_http(model):
+    import json
+    import urllib.error
+    import urllib.request
+
+    def post(url, path, body, **headers):
+        request = urllib.request.Request(url + path, json.dumps(body).encode(), {"content-type": "application/json", **headers})
+        return json.load(urllib.request.urlopen(request, timeout=120))
+
+    prompt = tokens(model.vocab_size)[:8]
+    expected = model.generate(prompt, max_tokens=6).text()
+    with llm.serve(model, name="tiny", port=0, cache_memory=64, api_keys=["secret"]) as server:
+        body = {"model": "tiny", "prompt": prompt, "max_tokens": 6, "temperature": 0}
+        answer = post(server.url, "/v1/completions", body, authorization="Bearer secret")
+        assert answer["choices"][0]["text"] == expected
+        with pytest.raises(urllib.error.HTTPError) as error:
+            post(server.url, "/v1/completions", body)
+        assert error.value.code == 401
+    with pytest.raises(urllib.error.URLError):
+        post(server.url, "/v1/completions", body)
+    server.close()
+    with llm.serve(GOLDEN / "tiny-llama.model", port=0, device="cpu", context=64) as server:
+        assert post(server.url, "/tokenize", {"content": "a"})["tokens"]
+    for wrong in (dict(port=70000), dict(host="nowhere"), dict(parallel=0), dict(api_keys="secret")):
+        with pytest.raises(wootz.errors.Error):
+            llm.serve(model, **{"port": 0, **wrong})

@@ -310,12 +310,12 @@ def test_random_numbers_depend_on_the_seed_alone():
         assert a.tolist() == make((1000,), seed=7).tolist() != make((1000,), seed=8).tolist()
     assert 0 <= wootz.random.uniform((1000,), seed=1).min().item() and wootz.random.uniform((1000,), seed=1).max().item() < 1
     assert abs(wootz.random.normal((10000,), seed=3).mean().item()) < 0.05
-    drawn = wootz.random.integers((1000,), -3, 4, seed=5)
+    drawn = wootz.random.integers(-3, 4, (1000,), seed=5)
     assert sorted(set(drawn.tolist())) == list(range(-3, 4))
     wootz.random.seed(11)
-    first = wootz.random.uniform(4).tolist()
+    first = wootz.random.uniform((4,)).tolist()
     wootz.random.seed(11)
-    assert wootz.random.uniform(4).tolist() == first != wootz.random.uniform(4).tolist()
+    assert wootz.random.uniform((4,)).tolist() == first != wootz.random.uniform((4,)).tolist()
 
 
 # --- dtypes and inspection --------------------------------------------------------------------------------------------

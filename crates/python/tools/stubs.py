@@ -32,6 +32,7 @@ PARAMETERS = {
 RETURNS = {
     "eval": "Array", "explain": "str", "item": "bool | int | float", "tolist": "Any", "tobytes": "bytes",
     "top_k": "tuple[Array, Array]", "devices": "list[Device]", "default_device": "Device", "save_npy": "None",
+    "set_default_device": "None", "set_num_threads": "None", "get_num_threads": "int",
     "memory": "dict[str, int]", "refuses": "str | None", "last_run_seconds": "float | None", "trim": "None", "promote": "DType | None", "numpy": "Any",
 }
 
@@ -59,7 +60,8 @@ def signature(function, method):
     for part in re.split(r",\s*(?![^()]*\))", text[1:-1]):
         name, _, default = part.strip().partition("=")
         bare = name.strip("*")
-        kind = PARAMETERS.get(bare, "Any") if bare and name not in ("self", "/", "*") else None
+        known = "Any" if name == "*values" else PARAMETERS.get(bare, "Any")
+        kind = known if bare and name not in ("self", "/", "*") else None
         typed = name if kind is None else f"{name}: {kind}"
         parts.append(f"{typed} = ..." if default else typed)
     return ", ".join(part for part in parts if part)
@@ -75,6 +77,10 @@ def method_lines(cls):
         elif type(value).__name__ == "method_descriptor" and not name.startswith("__"):
             returns = RETURNS.get(name, "Array")
             lines.append(f"    def {name}({signature(value, True)}) -> {returns}:\n{doc(value.__doc__, ' ' * 8)}        ...\n")
+        elif inspect.isfunction(value) and not name.startswith("__") and name != "numpy":
+            lines.append(f"    def {name}(self, *args: Any, **kwargs: Any) -> Any:\n{doc(value.__doc__, ' ' * 8)}        ...\n")
+        elif isinstance(value, property):
+            lines.append(f"    @property\n    def {name}(self) -> Any:\n{doc(value.__doc__, ' ' * 8)}        ...\n")
     return lines
 
 
@@ -110,7 +116,8 @@ def operator_lines():
 
 
 def function_line(name, function):
-    returns = RETURNS.get(name, "Array")
+    # The method of the same name returns its array.
+    returns = "None" if name in ("eval", "eval_async") else RETURNS.get(name, "Array")
     return f"def {name}({signature(function, False)}) -> {returns}:\n{doc(function.__doc__, '    ')}    ...\n\n"
 
 
@@ -145,7 +152,7 @@ def elementwise():
     for name in ("positive", "conj", "real", "imag"):
         text += f"def {name}(x: ArrayLike, /) -> Array: ...\n"
     for name in ("softmax", "log_softmax"):
-        text += f"def {name}(x: ArrayLike, /, *, axis: int = ...) -> Array: ...\n"
+        text += f"def {name}(x: ArrayLike, /, axis: int = ...) -> Array: ...\n"
     text += "def rms_norm(x: ArrayLike, /, weight: Array | None = ..., *, eps: float = ...) -> Array: ...\n"
     text += "def layer_norm(x: ArrayLike, /, weight: Array | None = ..., bias: Array | None = ..., *, eps: float = ...) -> Array: ...\n"
     return text

@@ -1,7 +1,7 @@
 //! What Metal kernels do, counted by SoftMetal: exact, and no time.
 //!
 //! The counts are a JSON array of objects, one per kernel and problem. A chip's limits turn them into the least time that
-//! the chip needs, which is a prediction from arithmetic and bandwidth alone: nobody ran it there.
+//! the chip needs, which is a prediction from arithmetic and bandwidth alone, not a measurement.
 
 use crate::run::{Error, Limits};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The counts of one kernel on one problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
-    /// Whose kernel it is; ours where nobody is named.
+    /// The project that the kernel comes from; ours if empty.
     #[serde(default = "ours")]
     pub project: String,
     /// The kernel; several where a problem takes several launches.

@@ -24,8 +24,8 @@ pub use html::html;
 pub use markdown::{performance_page, readme_table};
 
 pub use run::{
-    Case, Contender, Error, Kind, Limits, Machine, Measured, Memory, Outcome, Run, SCHEMA, Share, Skipped,
-    Times,
+    Arithmetic, Bandwidth, Case, Contender, Error, Kind, Limits, Machine, Measured, Memory, Outcome, Run,
+    SCHEMA, Share, Skipped, Times, judge_by_fair_share,
 };
 pub use svg::picture;
 pub use text::{bytes, rate, seconds};

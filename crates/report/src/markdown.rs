@@ -14,7 +14,7 @@ pub fn performance_page(run: &Run) -> String {
          run. Times on other machines differ; `wootz bench --peers` measures yours.\n\n",
     );
     machine(&mut text, run);
-    for suite in ["core", "overhead", "memory", "llm"] {
+    for suite in ["core", "overhead", "memory", "llm", "load"] {
         let cases: Vec<&Case> = run.cases.iter().filter(|c| c.suite == suite).collect();
         if !cases.is_empty() {
             let _ = write!(text, "## {}\n\n", title(suite));
@@ -31,6 +31,7 @@ fn title(suite: &str) -> &str {
         "core" => "Kernels",
         "overhead" => "Overhead",
         "memory" => "Memory",
+        "load" => "Language models on a busy machine",
         _ => "Language models",
     }
 }
@@ -83,7 +84,9 @@ fn table(text: &mut String, run: &Run, cases: &[&Case]) {
         run.peers().map(|p| p.name.as_str()).filter(|p| cases.iter().any(|c| c.best(p).is_some())).collect();
     let memory = cases.iter().any(|c| c.suite == "memory");
     let third = if memory { "peak of least memory" } else { "rate" };
-    let _ = write!(text, "| case | device | best | ± | {third} | of the limit |");
+    let load = cases.iter().any(|c| c.suite == "load");
+    let (time, limit) = if load { ("median", "of the fair share") } else { ("best", "of the limit") };
+    let _ = write!(text, "| case | device | {time} | ± | {third} | {limit} |");
     for peer in &peers {
         let _ = write!(text, " {peer} | {peer} / ours |");
     }
@@ -105,7 +108,7 @@ fn row(text: &mut String, case: &Case, device: &str, peers: &[&str]) {
         }
         None => return,
     };
-    let best = measured.times.best_s;
+    let best = case.time(measured);
     let figure = match measured.memory {
         Some(m) => format!("{} of {}", bytes(m.peak_bytes as f64), bytes(m.least_bytes as f64)),
         None => rate(case, best),

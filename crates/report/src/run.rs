@@ -23,7 +23,7 @@ pub struct Run {
     pub quick: bool,
     /// Where it ran.
     pub machine: Machine,
-    /// Who took turns: devices of Wootz first, then peers.
+    /// The contenders: Wootz's devices first, then peers.
     pub contenders: Vec<Contender>,
     /// Peers that were asked for and did not take part.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub struct Machine {
     pub system: String,
 }
 
-/// Who ran the cases.
+/// A contender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contender {
     /// The name that results are filed under.
@@ -57,6 +57,77 @@ pub struct Contender {
     /// A device's measured limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
+    /// What memory and caches give, by the size of the working set, smallest first; empty where only `limits` are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bandwidths: Vec<Bandwidth>,
+    /// Operations on bytes per second, as products with quantised weights do them; none where they are done in floats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_ops_per_s: Option<f64>,
+}
+
+/// Bytes per second that a device reads, writes and copies of a working set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bandwidth {
+    /// Bytes of the working set.
+    pub bytes: f64,
+    /// Reading.
+    pub read: f64,
+    /// Writing.
+    pub write: f64,
+    /// Copying one half to the other, bytes read and written counted.
+    pub copy: f64,
+}
+
+impl Bandwidth {
+    /// At a mix of reads and writes: between the copy and whichever there is more of.
+    fn mixed(&self, written: f64) -> f64 {
+        let (pure, share) =
+            if written <= 0.5 { (self.read, 1.0 - 2.0 * written) } else { (self.write, 2.0 * written - 1.0) };
+        self.copy + (pure - self.copy) * share
+    }
+}
+
+/// What a case computes with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arithmetic {
+    /// Floats of up to 32 bits.
+    #[default]
+    Single,
+    /// Floats of 64 bits.
+    Double,
+    /// Bytes.
+    Bytes,
+}
+
+impl Contender {
+    /// Seconds that a case takes here at least; none without limits.
+    pub fn least_seconds(&self, case: &Case) -> Option<f64> {
+        let limits = self.limits?;
+        let ops_per_s = match case.arithmetic {
+            Arithmetic::Single => limits.flops_per_s,
+            // Registers hold half as many.
+            Arithmetic::Double => limits.flops_per_s / 2.0,
+            Arithmetic::Bytes => self.byte_ops_per_s.unwrap_or(limits.flops_per_s),
+        };
+        let bytes_per_s = self.bytes_per_s(case).unwrap_or(limits.bytes_per_s);
+        Some(Limits { bytes_per_s, flops_per_s: ops_per_s }.least_seconds(case.bytes, case.flops))
+    }
+
+    /// What the caches that a case's working set may lie in give at most: the best of the sizes from the next smaller one on.
+    fn bytes_per_s(&self, case: &Case) -> Option<f64> {
+        let set = if case.working_set > 0.0 { case.working_set } else { case.bytes };
+        let written = if case.bytes > 0.0 { case.written / case.bytes } else { 0.0 };
+        let smaller = self.bandwidths.iter().take_while(|b| b.bytes <= set).count();
+        let from = smaller.saturating_sub(1);
+        self.bandwidths[from..].iter().map(|b| b.mixed(written)).reduce(f64::max)
+    }
+
+    /// The fraction of the limit that a case in so many seconds reaches.
+    pub fn of_limit(&self, case: &Case, seconds: f64) -> Option<f64> {
+        let least = self.least_seconds(case)?;
+        (least > 0.0 && seconds > 0.0).then(|| rounded(least / seconds))
+    }
 }
 
 /// What a contender is.
@@ -109,7 +180,7 @@ pub struct Skipped {
 /// One thing that was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// `core`, `overhead`, `memory` or `llm`.
+    /// `core`, `overhead`, `memory`, `llm` or `load`.
     pub suite: String,
     /// The family of kernels: elementwise, gemm, attention, …
     pub family: String,
@@ -117,13 +188,33 @@ pub struct Case {
     pub name: String,
     /// Bytes that must be read and written at the least; 0 when it makes no sense.
     pub bytes: f64,
+    /// Those of them that are written.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub written: f64,
+    /// Bytes that are touched at all, where some are touched more than once; 0 where it is `bytes`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub working_set: f64,
+    /// What the operations are done with.
+    #[serde(default)]
+    pub arithmetic: Arithmetic,
     /// Arithmetic operations of the definition (a function such as exp counts one); 0 when it makes no sense.
     pub flops: f64,
     /// Tokens that one execution reads or writes, for language models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<f64>,
-    /// What each contender took; who does not have the case is absent.
+    /// Busy processes beside it, in the load suite.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub neighbours: usize,
+    /// The time of each contender; those without the case are absent.
     pub results: BTreeMap<String, Outcome>,
+}
+
+fn is_none(neighbours: &usize) -> bool {
+    *neighbours == 0
+}
+
+fn is_zero(bytes: &f64) -> bool {
+    *bytes == 0.0
 }
 
 /// What became of a case with a contender.
@@ -142,8 +233,7 @@ pub struct Measured {
     /// Seconds per execution.
     #[serde(flatten)]
     pub times: Times,
-    /// The least time that the device's limits allow, over the best time. Above 1 when data stayed in a cache that the
-    /// copy of the limit went past.
+    /// The least time that the device's limits allow, over the time; in the load suite that of a fair share of the cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_limit: Option<f64>,
     /// Device memory, in the memory suite.
@@ -203,7 +293,7 @@ impl Times {
     }
 }
 
-/// Why a file is no run.
+/// Why a file is not a valid run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Not JSON, or not of the schema.
@@ -211,7 +301,7 @@ pub enum Error {
     Malformed {
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The problem found.
         detail: String,
     },
     /// Of another schema.
@@ -267,26 +357,118 @@ impl Case {
         }
     }
 
-    /// A contender's best time.
-    pub fn best(&self, contender: &str) -> Option<f64> {
-        Some(self.measured(contender)?.times.best_s)
+    /// The time to judge by: the best one, because whatever disturbs a run makes it slower; the median where the
+    /// disturbance is what the case is about.
+    pub fn time(&self, measured: &Measured) -> f64 {
+        if self.suite == "load" { measured.times.median_s } else { measured.times.best_s }
     }
 
-    /// How many times faster `ours` is than `theirs`, by the best times.
+    /// A contender's [time](Case::time).
+    pub fn best(&self, contender: &str) -> Option<f64> {
+        Some(self.time(self.measured(contender)?))
+    }
+
+    /// How many times faster `ours` is than `theirs`.
     pub fn ratio(&self, ours: &str, theirs: &str) -> Option<f64> {
         Some(self.best(theirs)? / self.best(ours)?)
     }
 
-    /// The fraction of a device's limit that a time reaches.
-    pub fn of_limit(&self, limits: &Limits, seconds: f64) -> Option<f64> {
-        let least = limits.least_seconds(self.bytes, self.flops);
-        (least > 0.0 && seconds > 0.0).then(|| rounded(least / seconds))
+    /// The name without its neighbours.
+    fn work_name(&self) -> &str {
+        self.name.split(" beside ").next().unwrap_or_default()
+    }
+}
+
+/// Judges every contender of the load suite by itself without neighbours: on a machine of `threads` hardware threads, its
+/// fair share beside n busy processes is `threads / (threads + n)` of that speed.
+pub fn judge_by_fair_share(cases: &mut [Case], threads: usize) {
+    let alone: Vec<Case> = cases.iter().filter(|c| c.suite == "load" && c.neighbours == 0).cloned().collect();
+    for case in cases.iter_mut().filter(|c| c.suite == "load") {
+        let Some(alone) = alone.iter().find(|a| case.name.starts_with(a.work_name())) else { continue };
+        let share = threads as f64 / (threads + case.neighbours) as f64;
+        for (name, outcome) in &mut case.results {
+            if let (Outcome::Measured(measured), Some(alone)) = (outcome, alone.best(name)) {
+                measured.of_limit = Some(rounded(alone / share / measured.times.median_s));
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fair_share_is_a_part_of_the_speed_without_neighbours() {
+        let case = |neighbours: usize, seconds: f64| Case {
+            suite: "load".into(),
+            family: "decode".into(),
+            name: format!("m decode 16 beside {neighbours} busy"),
+            bytes: 0.0,
+            written: 0.0,
+            working_set: 0.0,
+            arithmetic: Arithmetic::Bytes,
+            flops: 0.0,
+            tokens: Some(16.0),
+            neighbours,
+            results: BTreeMap::from([(
+                "cpu".into(),
+                Outcome::Measured(Measured {
+                    times: Times { best_s: 0.0, ..Times::of(&[seconds]).unwrap() },
+                    of_limit: None,
+                    memory: None,
+                    profile: vec![],
+                }),
+            )]),
+        };
+        let mut cases = [case(0, 1.0), case(1, 1.5), case(2, 4.0)];
+        judge_by_fair_share(&mut cases, 2);
+        let shares = cases.each_ref().map(|c| c.measured("cpu").unwrap().of_limit.unwrap());
+        assert_eq!(shares, [1.0, 1.0, 0.5]);
+    }
+
+    #[test]
+    fn limits_are_those_of_the_caches_that_a_case_fits() {
+        let level = |bytes: f64, rate: f64| Bandwidth { bytes, read: 2.0 * rate, write: rate, copy: rate };
+        let device = Contender {
+            name: "cpu".into(),
+            kind: Kind::Device,
+            description: String::new(),
+            limits: Some(Limits::new(1.0, 100.0)),
+            bandwidths: vec![level(10.0, 50.0), level(100.0, 20.0), level(1000.0, 5.0)],
+            byte_ops_per_s: Some(400.0),
+        };
+        let case = |bytes: f64, written: f64, flops: f64, arithmetic| Case {
+            suite: "core".into(),
+            family: "f".into(),
+            name: "n".into(),
+            bytes,
+            written,
+            working_set: 0.0,
+            arithmetic,
+            flops,
+            tokens: None,
+            neighbours: 0,
+            results: BTreeMap::new(),
+        };
+        let least = |case: Case| device.least_seconds(&case).unwrap();
+        assert_eq!(least(case(2000.0, 0.0, 0.0, Arithmetic::Single)), 200.0, "read from memory");
+        assert_eq!(least(case(2000.0, 1000.0, 0.0, Arithmetic::Single)), 400.0, "copied in memory");
+        assert_eq!(least(case(2000.0, 500.0, 0.0, Arithmetic::Single)), 2000.0 / 7.5, "a mix of both");
+        assert_eq!(
+            least(case(500.0, 250.0, 0.0, Arithmetic::Single)),
+            25.0,
+            "in the last cache, perhaps in part"
+        );
+        assert_eq!(least(case(5.0, 0.0, 0.0, Arithmetic::Single)), 0.05, "in the first");
+        let looped = Case { working_set: 50.0, ..case(1000.0, 0.0, 0.0, Arithmetic::Single) };
+        assert_eq!(least(looped), 10.0, "read again and again");
+        for (arithmetic, seconds) in
+            [(Arithmetic::Single, 8.0), (Arithmetic::Double, 16.0), (Arithmetic::Bytes, 2.0)]
+        {
+            assert_eq!(least(case(0.0, 0.0, 800.0, arithmetic)), seconds, "{arithmetic:?}");
+        }
+    }
 
     #[test]
     fn times_are_summed_up() {

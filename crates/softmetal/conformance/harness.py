@@ -39,7 +39,7 @@ def run(source, kernel, groups, threads, args, out, threadgroup=(), flags=()):
     results = []
     for extra in ([], ["--sanitize"]):
         with tempfile.TemporaryDirectory() as d:
-            command = [BINARY, "run", str(source), kernel, "--groups", "x".join(map(str, groups)), "--threads", "x".join(map(str, threads)), "--json", *flags, *extra]
+            command = [BINARY, "run", str(source), kernel, "--groups", "x".join(map(str, groups)), "--threads", "x".join(map(str, threads)), "--json", "--exact", *flags, *extra]
             for i, a in enumerate(args):
                 if a is None:
                     continue

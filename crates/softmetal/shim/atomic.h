@@ -4,14 +4,10 @@
 namespace metal {
 template <class T> struct _atomic {
   alignas(sizeof(T) < 4 ? 4 : sizeof(T)) T value;
-  _atomic() = default;
-  constexpr _atomic(T v) : value(v) {}
 };
 template <class T> struct atomic : _atomic<T> {
   static_assert(is_same<T, int>::value || is_same<T, uint>::value || is_same<T, bool>::value || is_same<T, float>::value || is_same<T, ulong>::value,
                 "Metal has atomics of int, uint, bool, float and ulong");
-  atomic() = default;
-  constexpr atomic(T v) : _atomic<T>(v) {}
 };
 typedef atomic<int> atomic_int;
 typedef atomic<uint> atomic_uint;

@@ -27,6 +27,41 @@ template <class P> __attribute__((always_inline)) inline P buffer_arg(const Thre
 template <class P> __attribute__((always_inline)) inline P group_arg(const Thread &t, unsigned index) {
   return argument<P>::from(t.g.group_memory + t.g.group_offset[index]);
 }
+#ifdef SOFTMETAL_CHECK
+#define SOFTMETAL_ARGUMENT __attribute__((noinline, no_sanitize("thread")))
+#else
+#define SOFTMETAL_ARGUMENT __attribute__((always_inline))
+#endif
+template <class P> struct texture_of {
+  static SOFTMETAL_ARGUMENT P from(const GroupInfo &g, unsigned index) {
+    P t;
+    t._info = g.textures[index];
+    return t;
+  }
+};
+template <class P> struct texture_of<const P> : texture_of<P> {};
+template <class P, size_t N> struct texture_of<metal::array<P, N>> {
+  static SOFTMETAL_ARGUMENT metal::array<P, N> from(const GroupInfo &g, unsigned index) {
+    metal::array<P, N> a;
+    for (unsigned i = 0; i < N; i++) a[i]._info = g.textures[index + i];
+    return a;
+  }
+};
+template <class P> struct sampler_of {
+  static SOFTMETAL_ARGUMENT P from(const GroupInfo &g, unsigned index) {
+    P s;
+    s.bits = g.samplers[index];
+    return s;
+  }
+};
+template <class P> struct sampler_of<const P> : sampler_of<P> {};
+template <class P, size_t N> struct sampler_of<metal::array<P, N>> {
+  static SOFTMETAL_ARGUMENT metal::array<P, N> from(const GroupInfo &g, unsigned index) {
+    metal::array<P, N> a;
+    for (unsigned i = 0; i < N; i++) a[i].bits = g.samplers[index + i];
+    return a;
+  }
+};
 template <class P> struct value {
   static __attribute__((always_inline)) P from(metal::vec<unsigned, 3> v) { return P(v.x); }
   static __attribute__((always_inline)) P from(unsigned v) { return P(v); }

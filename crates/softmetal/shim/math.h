@@ -1,4 +1,4 @@
-// metal_math, metal_common, metal_relational: precise libm results. fast:: and precise:: are the same here.
+// metal_math, metal_common, metal_relational: libm results; those of fast maths are as far off as approximate.h says.
 #pragma once
 
 namespace metal {
@@ -45,34 +45,38 @@ SOFTMETAL_INLINE float _cospi(float x) {
   return r == 0.5f || r == 1.5f ? 0.0f : __builtin_cosf(3.14159265358979323846f * r);
 }
 
-#define SOFTMETAL_MATH_TABLE                                                                                           \
-  SOFTMETAL_MATH1(acos, __builtin_acosf(x)) SOFTMETAL_MATH1(acosh, __builtin_acoshf(x))                                \
-  SOFTMETAL_MATH1(asin, __builtin_asinf(x)) SOFTMETAL_MATH1(asinh, __builtin_asinhf(x))                                \
-  SOFTMETAL_MATH1(atan, __builtin_atanf(x)) SOFTMETAL_MATH1(atanh, __builtin_atanhf(x))                                \
-  SOFTMETAL_MATH1(ceil, __builtin_ceilf(x)) SOFTMETAL_MATH1(cos, __builtin_cosf(x))                                    \
-  SOFTMETAL_MATH1(cosh, __builtin_coshf(x)) SOFTMETAL_MATH1(cospi, _cospi(x))                                          \
-  SOFTMETAL_MATH1(exp, __builtin_expf(x)) SOFTMETAL_MATH1(exp2, __builtin_exp2f(x))                                    \
-  SOFTMETAL_MATH1(exp10, __builtin_powf(10.0f, x)) SOFTMETAL_MATH1(fabs, __builtin_fabsf(x))                           \
-  SOFTMETAL_MATH1(floor, __builtin_floorf(x)) SOFTMETAL_MATH1(fract, __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f)) \
-  SOFTMETAL_MATH1(log, __builtin_logf(x)) SOFTMETAL_MATH1(log2, __builtin_log2f(x))                                    \
-  SOFTMETAL_MATH1(log10, __builtin_log10f(x)) SOFTMETAL_MATH1(rint, __builtin_rintf(x))                                \
-  SOFTMETAL_MATH1(round, __builtin_roundf(x)) SOFTMETAL_MATH1(rsqrt, 1.0f / __builtin_sqrtf(x))                        \
-  SOFTMETAL_MATH1(sin, __builtin_sinf(x)) SOFTMETAL_MATH1(sinh, __builtin_sinhf(x))                                    \
-  SOFTMETAL_MATH1(sinpi, _sinpi(x)) SOFTMETAL_MATH1(sqrt, __builtin_sqrtf(x))                                          \
-  SOFTMETAL_MATH1(tan, __builtin_tanf(x)) SOFTMETAL_MATH1(tanh, __builtin_tanhf(x))                                    \
-  SOFTMETAL_MATH1(tanpi, _sinpi(x) / _cospi(x)) SOFTMETAL_MATH1(trunc, __builtin_truncf(x))                            \
+#define SOFTMETAL_MATH_TABLE(F)                                                                                        \
+  SOFTMETAL_MATH1(acos, F##OFF(__builtin_acosf(x), 5.0f)) SOFTMETAL_MATH1(acosh, F##OFF(__builtin_acoshf(x), 5.0f))    \
+  SOFTMETAL_MATH1(asin, F##OFF(__builtin_asinf(x), 5.0f)) SOFTMETAL_MATH1(asinh, F##OFF(__builtin_asinhf(x), 5.0f))    \
+  SOFTMETAL_MATH1(atan, F##OFF(__builtin_atanf(x), 5.0f)) SOFTMETAL_MATH1(atanh, F##OFF(__builtin_atanhf(x), 5.0f))    \
+  SOFTMETAL_MATH1(ceil, __builtin_ceilf(x)) SOFTMETAL_MATH1(cos, F##NEAR(__builtin_cosf(x), 0x1p-13f)) \
+  SOFTMETAL_MATH1(cosh, F##OFF(__builtin_coshf(x), 5.0f)) SOFTMETAL_MATH1(cospi, F##NEAR(_cospi(x), 0x1p-13f)) \
+  SOFTMETAL_MATH1(exp, F##EXP(__builtin_expf(x))) SOFTMETAL_MATH1(exp2, F##EXP(__builtin_exp2f(x)))                    \
+  SOFTMETAL_MATH1(exp10, F##EXP(__builtin_powf(10.0f, x))) SOFTMETAL_MATH1(fabs, __builtin_fabsf(x))                   \
+  SOFTMETAL_MATH1(floor, __builtin_floorf(x)) SOFTMETAL_MATH1(fract, __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f))\
+  SOFTMETAL_MATH1(log, F##LOG(__builtin_logf(x), 0x1p-21f, 3.0f)) SOFTMETAL_MATH1(log2, F##LOG(__builtin_log2f(x), 0x1p-22f, 2.0f))\
+  SOFTMETAL_MATH1(log10, F##LOG(__builtin_log10f(x), 0x1p-23f, 3.0f)) SOFTMETAL_MATH1(rint, __builtin_rintf(x))        \
+  SOFTMETAL_MATH1(round, __builtin_roundf(x)) SOFTMETAL_MATH1(rsqrt, F##OFF(1.0f / __builtin_sqrtf(x), 2.0f))          \
+  SOFTMETAL_MATH1(sin, F##NEAR(__builtin_sinf(x), 0x1p-13f)) SOFTMETAL_MATH1(sinh, F##OFF(__builtin_sinhf(x), 5.0f))\
+  SOFTMETAL_MATH1(sinpi, F##NEAR(_sinpi(x), 0x1p-13f)) SOFTMETAL_MATH1(sqrt, F##OFF(__builtin_sqrtf(x), 2.0f)) \
+  SOFTMETAL_MATH1(tan, F##OFF(__builtin_tanf(x), 8.0f)) SOFTMETAL_MATH1(tanh, F##OFF(__builtin_tanhf(x), 5.0f))        \
+  SOFTMETAL_MATH1(tanpi, F##OFF(_sinpi(x) / _cospi(x), 8.0f)) SOFTMETAL_MATH1(trunc, __builtin_truncf(x))                            \
   SOFTMETAL_MATH1(saturate, __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f))                                           \
-  SOFTMETAL_MATH2(atan2, __builtin_atan2f(x, y)) SOFTMETAL_MATH2(copysign, __builtin_copysignf(x, y))                  \
+  SOFTMETAL_MATH2(atan2, F##OFF(__builtin_atan2f(x, y), 6.0f)) SOFTMETAL_MATH2(copysign, __builtin_copysignf(x, y))    \
   SOFTMETAL_MATH2(fdim, __builtin_fdimf(x, y)) SOFTMETAL_MATH2(fmax, __builtin_fmaxf(x, y))                            \
   SOFTMETAL_MATH2(fmin, __builtin_fminf(x, y)) SOFTMETAL_MATH2(fmod, __builtin_fmodf(x, y))                            \
-  SOFTMETAL_MATH2(pow, __builtin_powf(x, y)) SOFTMETAL_MATH2(powr, __builtin_powf(x, y))                               \
-  SOFTMETAL_MATH2(divide, x / y)                                \
+  SOFTMETAL_MATH2(pow, F##POW(__builtin_powf(x, y))) SOFTMETAL_MATH2(powr, F##POW(__builtin_powf(x, y)))               \
+  SOFTMETAL_MATH2(divide, F##OFF(x / y, 2.0f))                                                                         \
   SOFTMETAL_MATH3(fma, __builtin_fmaf(x, y, z))                                                                        \
   SOFTMETAL_MATH3(fmax3, __builtin_fmaxf(x, __builtin_fmaxf(y, z)))                                                    \
   SOFTMETAL_MATH3(fmin3, __builtin_fminf(x, __builtin_fminf(y, z)))                                                    \
   SOFTMETAL_MATH3(fmedian3, __builtin_fmaxf(__builtin_fminf(x, y), __builtin_fminf(__builtin_fmaxf(x, y), z)))
 
-SOFTMETAL_MATH_TABLE
+#ifdef SOFTMETAL_FAST_MATH
+SOFTMETAL_MATH_TABLE(SOFTMETAL_FAST_)
+#else
+SOFTMETAL_MATH_TABLE(SOFTMETAL_EXACT_)
+#endif
 
 // nextafter steps through the numbers of its own type, so half and bfloat cannot go through float.
 SOFTMETAL_INLINE float nextafter(float x, float y) { return __builtin_nextafterf(x, y); }
@@ -132,10 +136,18 @@ SOFTMETAL_ONE(float) SOFTMETAL_ONE(half)
   template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(vec<T, N> x, vec<T, N> y, vec<T, N> z) {              \
     return _map([](T a, T b, T c) { return T(name(a, b, c)); }, x, y, z);                                               \
   }
+// Apple's are overloads for each vector, so a scalar beside a vector becomes one.
+#define SOFTMETAL_MIXED(name, X, Y, Z)                                                                                 \
+  template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> name(X x, Y y, Z z) { return name(vec<T, N>(x), vec<T, N>(y), vec<T, N>(z)); }
+#define SOFTMETAL_V vec<T, N>
+#define SOFTMETAL_S make_scalar_t<vec<T, N>>
+#define SOFTMETAL_MIXED3(name)                                                                                         \
+  SOFTMETAL_MIXED(name, SOFTMETAL_S, SOFTMETAL_V, SOFTMETAL_V) SOFTMETAL_MIXED(name, SOFTMETAL_V, SOFTMETAL_S, SOFTMETAL_V) \
+  SOFTMETAL_MIXED(name, SOFTMETAL_V, SOFTMETAL_V, SOFTMETAL_S) SOFTMETAL_MIXED(name, SOFTMETAL_S, SOFTMETAL_S, SOFTMETAL_V) \
+  SOFTMETAL_MIXED(name, SOFTMETAL_S, SOFTMETAL_V, SOFTMETAL_S) SOFTMETAL_MIXED(name, SOFTMETAL_V, SOFTMETAL_S, SOFTMETAL_S)
 SOFTMETAL_VEC2(min) SOFTMETAL_VEC2(max) SOFTMETAL_VEC3(clamp) SOFTMETAL_VEC3(min3) SOFTMETAL_VEC3(max3) SOFTMETAL_VEC3(median3)
-template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> clamp(vec<T, N> x, make_scalar_t<vec<T, N>> lo, make_scalar_t<vec<T, N>> hi) {
-  return clamp(x, vec<T, N>(lo), vec<T, N>(hi));
-}
+SOFTMETAL_MIXED3(clamp) SOFTMETAL_MIXED3(min3) SOFTMETAL_MIXED3(max3) SOFTMETAL_MIXED3(median3) SOFTMETAL_MIXED3(fma)
+SOFTMETAL_MIXED3(fmin3) SOFTMETAL_MIXED3(fmax3) SOFTMETAL_MIXED3(fmedian3)
 
 SOFTMETAL_INLINE float abs(float x) { return __builtin_fabsf(x); }
 SOFTMETAL_INLINE half abs(half x) { return half(__builtin_fabsf(float(x))); }
@@ -178,7 +190,7 @@ SOFTMETAL_INLINE bool signbit(half x) { return __builtin_bit_cast(ushort, x) >> 
 template <class B, class = _if_bfloat<B>> SOFTMETAL_INLINE bool signbit(B x) { return __builtin_bit_cast(ushort, x) >> 15; }
 
 SOFTMETAL_VEC3(mix) SOFTMETAL_VEC3(smoothstep) SOFTMETAL_VEC2(step)
-template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> mix(vec<T, N> x, vec<T, N> y, make_scalar_t<vec<T, N>> a) { return mix(x, y, vec<T, N>(a)); }
+SOFTMETAL_MIXED3(mix) SOFTMETAL_MIXED3(smoothstep)
 #define SOFTMETAL_VEC1(name) \
   template <class T, unsigned N> SOFTMETAL_INLINE auto name(vec<T, N> x) { return _map([](T a) { return name(a); }, x); }
 SOFTMETAL_VEC1(sign) SOFTMETAL_VEC1(degrees) SOFTMETAL_VEC1(radians) SOFTMETAL_VEC1(isnan) SOFTMETAL_VEC1(isinf) SOFTMETAL_VEC1(isfinite)
@@ -223,17 +235,17 @@ SOFTMETAL_INLINE bool any(bool4 a) { return a.x || a.y || a.z || a.w; }
 #undef SOFTMETAL_MATH3
 #define SOFTMETAL_MATH1(name, expression)                                                                              \
   SOFTMETAL_INLINE float name(float x) { return expression; }                                                          \
-  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x) { return metal::name(x); }
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x) { return _map([](float a) { return name(a); }, x); }
 #define SOFTMETAL_MATH2(name, expression)                                                                              \
   SOFTMETAL_INLINE float name(float x, float y) { return expression; }                                                 \
-  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, vec<float, N> y) { return metal::name(x, y); } \
-  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, float y) { return metal::name(x, vec<float, N>(y)); } \
-  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(float x, vec<float, N> y) { return metal::name(vec<float, N>(x), y); }
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, vec<float, N> y) { return _map([](float a, float b) { return name(a, b); }, x, y); } \
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, float y) { return name(x, vec<float, N>(y)); } \
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(float x, vec<float, N> y) { return name(vec<float, N>(x), y); }
 #define SOFTMETAL_MATH3(name, expression)                                                                              \
   SOFTMETAL_INLINE float name(float x, float y, float z) { return expression; }                                        \
-  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, vec<float, N> y, vec<float, N> z) { return metal::name(x, y, z); }
-namespace precise { SOFTMETAL_MATH_TABLE }
-namespace fast { SOFTMETAL_MATH_TABLE }
+  template <unsigned N> SOFTMETAL_INLINE vec<float, N> name(vec<float, N> x, vec<float, N> y, vec<float, N> z) { return _map([](float a, float b, float c) { return name(a, b, c); }, x, y, z); }
+namespace precise { SOFTMETAL_MATH_TABLE(SOFTMETAL_EXACT_) }
+namespace fast { SOFTMETAL_MATH_TABLE(SOFTMETAL_FAST_) }
 #define SOFTMETAL_BOTH(name) namespace precise { using metal::name; } namespace fast { using metal::name; }
 SOFTMETAL_BOTH(abs) SOFTMETAL_BOTH(min) SOFTMETAL_BOTH(max) SOFTMETAL_BOTH(clamp) SOFTMETAL_BOTH(mix) SOFTMETAL_BOTH(step)
 SOFTMETAL_BOTH(sign) SOFTMETAL_BOTH(smoothstep) SOFTMETAL_BOTH(ldexp) SOFTMETAL_BOTH(frexp) SOFTMETAL_BOTH(modf)

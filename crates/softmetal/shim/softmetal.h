@@ -1,7 +1,12 @@
 // Everything a kernel sees, precompiled once per set of compiler flags.
 #pragma once
+#ifdef SOFTMETAL_HARDWARE
+// Only a kernel's own variables begin with garbage: ours are set before they are read.
+#pragma clang attribute push(__attribute__((uninitialized)), apply_to = variable(is_local))
+#endif
 #include "abi.h"
 #include "types.h"
+#include "indirect.h"
 #ifdef SOFTMETAL_CHECK
 extern "C" void softmetal_note_atomic(void *p, unsigned long size, unsigned kind);
 #endif
@@ -9,6 +14,7 @@ extern "C" void softmetal_note_atomic(void *p, unsigned long size, unsigned kind
 #include "limits.h"
 #include "vec.h"
 #include "matrix.h"
+#include "approximate.h"
 #include "math.h"
 #include "integer.h"
 #include "sync.h"
@@ -20,6 +26,11 @@ extern "C" void softmetal_note_atomic(void *p, unsigned long size, unsigned kind
 #include "atomic.h"
 #include "pack.h"
 #include "log.h"
+#include "sampler.h"
+#include "texel.h"
+#include "sampling.h"
+#include "texture.h"
+#include "tensor.h"
 #include "entry.h"
 #ifdef SOFTMETAL_CHECK
 #include "check.h"
@@ -34,3 +45,6 @@ inline void instantiate() {
   (void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h, (void)i, (void)j, (void)k;
 }
 } // namespace softmetal
+#ifdef SOFTMETAL_HARDWARE
+#pragma clang attribute pop
+#endif

@@ -11,6 +11,8 @@ template <class T, unsigned N> struct packed_vec;
   template <class U> constexpr explicit vec(const packed_vec<U, N> &p) : vec(vec<U, N>(p)) {}                          \
   constexpr vec(const packed_vec<T, N> &p);                                                                            \
   T &operator[](size_t i) { return (&x)[i]; }                                                                          \
+  template <class U, class = enable_if_t<__is_same(U, vec)>> vec(const volatile U &v) { for (unsigned i = 0; i < N; i++) (&x)[i] = (&v.x)[i]; } \
+  template <class U, class = enable_if_t<__is_same(U, vec)>> void operator=(const U &v) volatile { for (unsigned i = 0; i < N; i++) (&x)[i] = (&v.x)[i]; } \
   const T &operator[](size_t i) const { return (&x)[i]; }                                                              \
   constexpr vec operator+() const { return *this; }                                                                    \
   friend vec &operator++(vec &a) { return a += vec(T(1)); }                                                            \

@@ -46,6 +46,16 @@ pub enum Error {
         /// The names that exist, shortened.
         available: String,
     },
+    /// A metallib cannot be read, or a function of it cannot be run.
+    #[error("{file}: {}{message}", function.as_ref().map_or(String::new(), |f| format!("`{f}`: ")))]
+    Metallib {
+        /// The file.
+        file: String,
+        /// The function, if one is to blame.
+        function: Option<String>,
+        /// What is wrong.
+        message: String,
+    },
     /// A function constant is missing, unknown or of a wrong type.
     #[error("function constant of kernel `{kernel}`: {message}")]
     Constant {

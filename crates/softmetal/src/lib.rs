@@ -29,20 +29,25 @@
 //! **Not checked** without the checker: what a kernel does with its pointers; it runs in this process, so run only
 //! kernels that you would run as native code.
 
+mod air;
 pub mod check;
 mod compile;
 mod device;
 mod error;
 mod exec;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod judge;
 mod lint;
 pub mod profile;
 mod source;
 
 pub use device::{
-    Argument, BlitEncoder, Buffer, CommandBuffer, CompileOptions, ComputeEncoder, ConstantValue, Device,
-    DeviceOptions, DispatchType, Event, Family, Function, FunctionConstants, Library, Limits, Pipeline,
-    Queue, Recipe, Size, Status, StorageMode,
+    AddressMode, Argument, BlitEncoder, BorderColor, Buffer, CommandBuffer, CompareFunction, CompileOptions,
+    ComputeEncoder, ConstantValue, Device, DeviceOptions, DispatchType, Event, Family, Filter, Function,
+    FunctionConstants, Library, Limits, MipFilter, Pipeline, PixelFormat, Queue, Recipe, Sampler, Size,
+    Status, StorageMode, Texture, TextureDescriptor, TextureKind,
 };
 pub use error::{Diagnostic, Error, Result};
 pub use source::binding::{Access, Binding, BindingKind};

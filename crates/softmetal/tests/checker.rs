@@ -38,6 +38,19 @@ fn device_read_out_of_bounds() {
 }
 
 #[test]
+fn private_array_out_of_bounds() {
+    let r = planted(
+        ReportKind::OutOfBounds,
+        3,
+        "kernel void k(device const uint *x, device uint *o, uint i [[thread_position_in_grid]]) {\n  uint t[4] = {};\n  for (uint j = 0; j < x[i]; j++) t[j] = i;\n  o[i] = t[0] + t[3];\n}",
+        "kernel void k(device const uint *x, device uint *o, uint i [[thread_position_in_grid]]) {\n  uint t[4] = {};\n  for (uint j = 0; j < min(x[i], 4u); j++) t[j] = i;\n  o[i] = t[0] + t[3];\n}",
+        64,
+        &[data(&[9u32; 64]), zeros::<u32>(64)],
+    );
+    assert!(r.to_string().contains("an array in thread memory"), "{r}");
+}
+
+#[test]
 fn device_write_out_of_bounds_and_before_the_start() {
     planted(
         ReportKind::OutOfBounds,
@@ -405,4 +418,23 @@ fn a_write_through_a_constant_buffer() {
         &[zeros::<f32>(8), zeros::<f32>(8)],
     );
     assert_eq!((r.buffer, r.kernel.as_str()), (Some(0), "k"));
+}
+
+#[test]
+fn one_buffer_may_be_bound_for_reading_and_for_writing() {
+    let run = Run::checked();
+    let device = softmetal::Device::new(run.device).unwrap();
+    let src = "kernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {\n  o[i] = x[i] + 1;\n}";
+    let library = device.new_library(src, &run.compile).unwrap();
+    let p = device.new_pipeline(&library.function("k").unwrap()).unwrap();
+    let both = device.new_buffer(512, softmetal::StorageMode::Shared).unwrap();
+    let command = device.new_queue().command_buffer();
+    let mut e = command.compute_encoder(DispatchType::Serial);
+    e.set_pipeline(&p);
+    e.set_buffer(0, &both, 0).unwrap();
+    e.set_buffer(1, &both, 256).unwrap();
+    e.dispatch_threads(64, 32).unwrap();
+    e.end_encoding();
+    command.run().unwrap();
+    assert_eq!(both.read::<f32>().unwrap()[64..], vec![1.0; 64]);
 }

@@ -227,6 +227,59 @@ fn walk(dir: &Path) -> Vec<String> {
         .collect()
 }
 
+/// An array that no memory has is refused at once; it took a minute.
+#[test]
+fn arrays_of_arguments_are_bounded() {
+    let f = Folder::new("bounds");
+    let run = |what: &str, more: &[&str]| {
+        let file = f.path("k.metal");
+        let mut args = vec!["run", &file, "racy", "--grid", "1", "--threads", "1", "--arg", what];
+        args.extend(more);
+        let output = softmetal(&args);
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let started = std::time::Instant::now();
+    for what in ["0=zeros:f32:99999999999999", "0=rand:f32:99999999999999", "0=ones:f32:18446744073709551615"]
+    {
+        let (ok, text) = run(what, &[]);
+        assert!(!ok && text.contains("--array-limit"), "{what}: {text}");
+    }
+    assert!(started.elapsed() < std::time::Duration::from_secs(30));
+    assert!(!run("0=zeros:f32:100", &["--array-limit", "399"]).0);
+    assert!(run("0=zeros:f32:100", &["--array-limit", "400"]).0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_isolated_kernel_has_limits_and_gives_the_same() {
+    let f = Folder::new("isolate");
+    let source = "kernel void fill(device float* x, uint i [[thread_position_in_grid]]) { x[i] = i; }\n\
+        kernel void wild(device float* x, uint i [[thread_position_in_grid]]) { x[ulong(i) << 40] = 1; }\n\
+        kernel void endless(device float* x) { volatile device float* p = x; while (p[0] == 0) { } }\n";
+    std::fs::write(f.0.join("own.metal"), source).unwrap();
+    let run = |kernel: &str, more: &[&str]| {
+        let (file, out) = (f.path("own.metal"), format!("0={}", f.path("out.npy")));
+        let mut args = vec!["run", &file, kernel, "--grid", "8", "--threads", "8", "--arg", "0=zeros:f32:8"];
+        args.extend(["--out", &out, "--isolate"]);
+        args.extend(more);
+        let output = softmetal(&args);
+        let text = [&output.stdout[..], &output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    };
+    let (ok, text) = run("fill", &[]);
+    assert!(ok, "{text}");
+    let bytes = std::fs::read(f.0.join("out.npy")).unwrap();
+    assert_eq!(bytes[bytes.len() - 4..], 7f32.to_le_bytes());
+    for (kernel, more, expected) in [
+        ("wild", &[][..], "faulted"),
+        ("endless", &["--time-limit", "0.5"], "0.5"),
+        ("fill", &["--isolate-memory", "1000000"], ""),
+    ] {
+        let (ok, text) = run(kernel, more);
+        assert!(!ok && !text.is_empty() && text.contains(expected), "{kernel}: {text}");
+    }
+}
+
 /// A cache that cannot be written, or no home to keep one in, makes things slower and nothing worse.
 #[test]
 fn no_cache_folder_is_no_failure() {
@@ -259,4 +312,47 @@ fn a_closed_pipe_ends_it_quietly() {
     let out = Command::new("sh").args(["-c", &line]).output().unwrap();
     assert_eq!(stdout(&out).lines().count(), 1);
     assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_one_line() {
+    let f = Folder::new("full");
+    let file = f.path("k.metal");
+    let run = ["run", &file, "racy", "--grid", "1", "--threads", "1", "--arg", "0=zeros:f32:9"];
+    for args in [&["list", &file][..], &["check", &file], &run] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let out = Command::new(env!("CARGO_BIN_EXE_softmetal")).args(args).stdout(full).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(1), "{args:?}: {text}");
+        assert!(text.contains("cannot be written") && text.lines().count() == 1, "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn run_binds_textures_and_samplers() {
+    let f = Folder::new("textures");
+    std::fs::write(
+        f.0.join("t.metal"),
+        "#include <metal_stdlib>\nusing namespace metal;\n\
+         kernel void fill(texture2d<float, access::write> t [[texture(0)]], uint2 p [[thread_position_in_grid]]) { t.write(p.y * 4 + p.x, p); }\n\
+         kernel void half_way(texture2d<float> a [[texture(0)]], texture2d<float, access::write> b [[texture(1)]], sampler s [[sampler(0)]],\n\
+           uint2 p [[thread_position_in_grid]]) { b.write(a.sample(s, float2(p) + float2(1, 0.5)), p); }\n",
+    )
+    .unwrap();
+    let (file, first, second) = (f.path("t.metal"), f.path("a.npy"), f.path("b.npy"));
+    let run = |kernel: &str, more: &[&str]| {
+        let o = softmetal(
+            &[&["run", &file, kernel, "--grid", "4x2", "--threads", "4x2", "--sanitize"], more].concat(),
+        );
+        assert!(o.status.success(), "{}{}", stdout(&o), String::from_utf8_lossy(&o.stderr));
+    };
+    run("fill", &["--texture", "0=r32float:4x2", "--texture-out", &format!("0={first}")]);
+    assert_eq!(read_f32(&f.0.join("a.npy")), [0., 1., 2., 3., 4., 5., 6., 7.]);
+    let (from, out) = (format!("0=r32float:{first}"), format!("1={second}"));
+    let textures = ["--texture", &from, "--texture", "1=r32float:4x2", "--texture-out", &out];
+    run("half_way", &[&textures[..], &["--sampler", "0=linear,pixel,edge"]].concat());
+    assert_eq!(read_f32(&f.0.join("b.npy")), [0.5, 1.5, 2.5, 3., 4.5, 5.5, 6.5, 7.]);
+    let o = softmetal(&["run", &file, "fill", "--grid", "1", "--threads", "1", "--texture", "0=rgb7:4x2"]);
+    assert!(String::from_utf8_lossy(&o.stderr).contains("unknown pixel format `rgb7`"), "{o:?}");
 }

@@ -28,10 +28,10 @@ fn compile_errors_point_at_the_users_line_and_column() {
     let f = d.new_library(src, &options).unwrap().function("k").unwrap();
     assert!(d.new_pipeline(&f).unwrap_err().to_string().contains("bad.metal:4:"));
     // What is missing is named.
-    let src = "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device float *o) {\n  texture2d<float> t;\n}\n";
+    let src = "#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device float *o) {\n  acceleration_structure t;\n}\n";
     let f = d.new_library(src, &options).unwrap().function("k").unwrap();
     let e = d.new_pipeline(&f).unwrap_err().to_string();
-    assert!(e.contains("bad.metal:4:3") && e.contains("texture2d"), "{e}");
+    assert!(e.contains("bad.metal:4:3") && e.contains("acceleration_structure"), "{e}");
     assert!(
         d.new_library("#include <no_such_header>\n", &options)
             .unwrap_err()
@@ -154,4 +154,38 @@ fn a_missing_compiler_names_the_package() {
         .unwrap();
     assert!(!out.status.success());
     assert!(String::from_utf8_lossy(&out.stderr).contains("install the package `clang-19`"));
+}
+
+/// Found by fuzzing: an instantiation of nothing was a panic.
+#[test]
+fn an_instantiation_without_a_name_is_an_error() {
+    let d = Device::new(DeviceOptions::default()).unwrap();
+    for source in ["template [[host_name(\"k\")]];", "template [[host_name(\"k\")]] (int);"] {
+        let error = d.new_library(source, &CompileOptions::default()).expect_err("an error").to_string();
+        assert!(!error.is_empty(), "{source}");
+    }
+}
+
+#[test]
+fn a_failing_file_of_thousands_of_kernels_is_told_apart_in_few_runs() {
+    let mut source = String::from(
+        "#include <metal_stdlib>\nusing namespace metal;\n\
+         template <typename T, int N> kernel void f(device T *o) { static_assert(N % 500 != 7, \"seven\"); o[0] = T(N); }\n",
+    );
+    for t in ["float", "half", "int", "uint", "short", "ushort", "char", "uchar"] {
+        for n in 0..500 {
+            source +=
+                &format!("template [[host_name(\"f_{t}_{n}\")]] kernel void f<{t}, {n}>(device {t} *);\n");
+        }
+    }
+    source += "kernel void plain(device float *o) { o[0] = missing; }\n";
+    let d = Device::system_default().unwrap();
+    let library = d.new_library(&source, &CompileOptions::default()).unwrap();
+    let names = library.function_names();
+    assert_eq!(names.len(), 4001);
+    let outcomes = library.check_all(&d, &names);
+    for (name, outcome) in names.iter().zip(&outcomes) {
+        let wrong = name.ends_with("_7") || name == "plain";
+        assert_eq!(outcome.is_some(), wrong, "{name}: {outcome:?}");
+    }
 }

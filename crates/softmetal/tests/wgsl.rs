@@ -2,7 +2,7 @@
 //! to MSL by naga, run on SoftMetal. Both must give the same bytes.
 
 use naga::back::msl;
-use softmetal::{CompileOptions, Device, DispatchType};
+use softmetal::{CompileOptions, Device, DeviceOptions, DispatchType};
 
 const N: usize = 128;
 
@@ -280,7 +280,7 @@ impl Gpu {
 #[test]
 fn wgsl_programs_agree() {
     let gpu = Gpu::new().expect("a software Vulkan device (Debian package mesa-vulkan-drivers)");
-    let device = Device::system_default().unwrap();
+    let device = Device::new(DeviceOptions { hardware: false, ..DeviceOptions::default() }).unwrap();
     let mut wrong = Vec::new();
     for (name, globals, body) in PROGRAMS {
         let source = wgsl(globals, body);

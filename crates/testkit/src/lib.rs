@@ -8,3 +8,12 @@ mod random_graph;
 pub use golden::{compare_golden, golden_graphs};
 pub use random_graph::{RandomGraph, random_graph};
 pub use wootz_conformance::*;
+
+/// Tells that a test cannot run on this machine, and why.
+///
+/// # Panics
+/// Where `CI` is set: what cannot run there runs nowhere.
+pub fn skipped(reason: &str) {
+    println!("skipped: {reason}");
+    assert!(std::env::var_os("CI").is_none(), "a test was skipped in CI: {reason}");
+}

@@ -19,6 +19,18 @@ fn attention_score(b: u32, h: u32, g: u32, t: u32, s: u32) -> f32 {
     return capped(dot * arg_scale()) + masked(b, h, t, s);
 }
 
+// What weighted values are multiplied by in the end: one over the sum of weights, relative to the highest score, and of the
+// sink's. A query that sees nothing gives zeros.
+fn attention_share(top: f32, total: f32, h: u32) -> f32 {
+    if total == 0.0 {
+        return 0.0;
+    }
+    let sink = sink_of(h);
+    let most = max(top, sink);
+    let kept = exp_f32(top - most);
+    return kept / (total * kept + exp_f32(sink - most));
+}
+
 // What some keys come to: the highest score, the sum of weights relative to it, and the weighted values.
 struct Attended {
     top: f32,

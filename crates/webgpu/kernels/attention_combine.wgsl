@@ -26,6 +26,7 @@ fn attention_joined(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invo
                 sum += get_part(part + 2u + e) * fade;
             }
         }
-        finish(index * width + e, select(sum / total, 0.0, total == 0.0));
+        let h = index / arg_queries() % arg_heads();
+        finish(index * width + e, sum * attention_share(top, total, h));
     }
 }

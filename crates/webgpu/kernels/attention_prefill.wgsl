@@ -156,11 +156,10 @@ fn attention_tiles(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoc
         let t = at.w + 4u * ty + r;
         if t <= last {
             let row = ((at.x * arg_heads() + at.y) * arg_queries() + t) * width;
-            // A query that sees nothing gives zeros.
-            let empty = totals[r] == 0.0;
+            let share = attention_share(tops[r], totals[r], at.y);
             for (var chunk = 0u; chunk < CHUNKS; chunk++) {
                 for (var c = 0u; c < 2u; c++) {
-                    let v = select(sums[r][chunk][c] / totals[r], vec4<f32>(), empty);
+                    let v = sums[r][chunk][c] * share;
                     put_columns(row, chunk * 64u + 8u * tx + 4u * c, v);
                 }
             }

@@ -16,8 +16,7 @@ fn attention_rows(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invoca
         for (var c = 0u; c < ATTENTION_COLUMNS; c++) {
             let e = e0 + c * WG + lane;
             if e < width {
-                // A query that sees nothing gives zeros.
-                finish(index * width + e, select(a.sums[c] / a.total, 0.0, a.total == 0.0));
+                finish(index * width + e, a.sums[c] * attention_share(a.top, a.total, at.y));
             }
         }
     }

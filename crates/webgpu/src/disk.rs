@@ -4,6 +4,8 @@
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wootz_backend::inject::file;
 
 /// Where the pipelines of an adapter are kept; nowhere where there is no such folder, or wgpu has no key for the adapter.
 pub(crate) fn path(about: &wgpu::AdapterInfo) -> Option<PathBuf> {
@@ -17,7 +19,7 @@ pub(crate) fn path(about: &wgpu::AdapterInfo) -> Option<PathBuf> {
 
 /// What [`write`] left in a file, if the file is whole.
 pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = std::fs::read(path).ok()?;
+    let mut bytes = file().and_then(|()| std::fs::read(path)).ok()?;
     let data = bytes.split_off(bytes.len().min(8));
     (bytes == checksum(&data)).then_some(data)
 }
@@ -27,9 +29,16 @@ pub(crate) fn write(path: &Path, data: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let beside = path.with_extension(format!("{}.tmp", std::process::id()));
-    std::fs::write(&beside, [&checksum(data), data].concat())?;
-    std::fs::rename(&beside, path)
+    // Threads may write at once, and so may processes: each writes a file of its own.
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let unique = format!("{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let beside = path.with_extension(unique);
+    let written = file().and_then(|()| std::fs::write(&beside, [&checksum(data), data].concat()));
+    let renamed = written.and_then(|()| std::fs::rename(&beside, path));
+    if renamed.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    renamed
 }
 
 /// A driver trusts what it is given: a damaged file must not reach it.
@@ -56,6 +65,15 @@ mod tests {
         assert_eq!(read(&path), None);
         std::fs::write(&path, [1, 2, 3])?;
         assert_eq!(read(&path), None);
+        // Whoever writes at the same time, the file is whole and nothing is left beside it.
+        std::thread::scope(|scope| {
+            for i in 0..4u8 {
+                let path = &path;
+                scope.spawn(move || (0..20).for_each(|_| write(path, &[i; 5000]).unwrap()));
+            }
+        });
+        assert!(read(&path).is_some_and(|data| data.len() == 5000));
+        assert_eq!(std::fs::read_dir(&folder)?.count(), 1);
         std::fs::remove_dir_all(&folder)
     }
 }

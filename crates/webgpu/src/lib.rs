@@ -22,7 +22,7 @@ mod pipelines;
 pub mod raw;
 
 pub use backend::WebGpuBackend;
-pub use codegen::{Binding, Facts, Launch};
+pub use codegen::{Facts, Launch, StorageBinding};
 pub use device::Options;
 pub use executable::launches;
 pub use raw::{Batch, Buffer, Device, Kernel};

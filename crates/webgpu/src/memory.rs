@@ -81,7 +81,7 @@ impl GpuMemory {
         &self.block().buffer
     }
 
-    /// What tells the buffer from every other.
+    /// A unique id of the buffer.
     pub fn id(&self) -> u64 {
         self.block().id
     }

@@ -15,7 +15,7 @@ use wootz_ir::Result;
 
 /// A compiled shader and how its bindings are laid out.
 pub(crate) struct Pipeline {
-    /// What tells it from every other.
+    /// A unique key.
     pub id: u64,
     pub pipeline: wgpu::ComputePipeline,
     pub layout: wgpu::BindGroupLayout,
@@ -53,8 +53,8 @@ impl Pipelines {
         Pipelines { known: Cache::default(), cache, file, written: Mutex::default() }
     }
 
-    /// Writes the driver's cache to disk if there is something new in it and the last time is a while ago. Not to be able
-    /// to is no failure: the next process compiles again.
+    /// Writes the driver's cache to disk if it has new entries and was not written recently. Failing to write it is not an
+    /// error: the next process compiles again.
     pub fn keep(&self) {
         self.keep_after(PAUSE);
     }
@@ -87,17 +87,14 @@ impl Pipelines {
             }
             None => Cow::from(&launch.source),
         };
-        let slot = self.known.slot(&key);
-        if let Some(known) = slot.get() {
-            return Ok(known.clone());
-        }
-        let made = Arc::new(match &launch.user {
-            Some(user) => compile_user(gpu, launch, user)?,
-            None => gpu.guarded(&format!("compiling {} for {label}", launch.entry), || {
-                self.compile(&gpu.device, launch)
-            })?,
-        });
-        Ok(slot.get_or_init(|| made).clone())
+        self.known.get_or_make(&key, || {
+            Ok(Arc::new(match &launch.user {
+                Some(user) => compile_user(gpu, launch, user)?,
+                None => gpu.guarded(&format!("compiling {} for {label}", launch.entry), || {
+                    self.compile(&gpu.device, launch)
+                })?,
+            }))
+        })
     }
 
     fn compile(&self, device: &wgpu::Device, launch: &Launch) -> Pipeline {

@@ -1,5 +1,5 @@
 //! The device itself: memory, a user's kernels, and everything that can go wrong with them. Skipped, with the reason, where
-//! there is no adapter.
+//! there is no adapter; a failure in CI.
 
 use std::sync::Arc;
 use wootz_backend::{Backend, Run};
@@ -7,16 +7,17 @@ use wootz_ir::custom::{GpuSource, Language};
 use wootz_ir::graph::{Leaf, Node, Trace};
 use wootz_ir::{CustomKernel, DType, ElementwiseOp, Error, Layout, build};
 use wootz_plan::Plan;
+use wootz_testkit::skipped;
 use wootz_webgpu::raw::{Device, Result};
 use wootz_webgpu::{Options, WebGpuBackend};
 
 /// The raw device, or the reason why there is none.
 fn device() -> Option<Device> {
-    Device::new().inspect_err(|e| println!("skipped: {e}")).ok()
+    Device::new().inspect_err(|e| skipped(&e.to_string())).ok()
 }
 
 fn backend(options: Options) -> Option<WebGpuBackend> {
-    WebGpuBackend::with_options(options).inspect_err(|e| println!("skipped: {e}")).ok()
+    WebGpuBackend::with_options(options).inspect_err(|e| skipped(&e.to_string())).ok()
 }
 
 const DOUBLE: &str = "@group(0) @binding(0) var<storage, read_write> x: array<f32>;

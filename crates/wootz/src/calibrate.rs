@@ -201,11 +201,21 @@ fn host_copy(threads: usize) -> f64 {
     let mut best = 0.0f64;
     for _ in 0..6 {
         let begin = Instant::now();
-        std::thread::scope(|scope| {
-            for (from, to) in source.chunks(part).zip(target.chunks_mut(part)) {
-                scope.spawn(move || to.copy_from_slice(from));
+        let refused = std::thread::scope(|scope| {
+            let mut parts = source.chunks(part).zip(target.chunks_mut(part));
+            let own = parts.next();
+            let mut started = parts.map(|(from, to)| {
+                std::thread::Builder::new().spawn_scoped(scope, move || to.copy_from_slice(from))
+            });
+            let refused = started.any(|thread| thread.is_err());
+            if let Some((from, to)) = own {
+                to.copy_from_slice(from);
             }
+            refused
         });
+        if refused {
+            return host_copy(1);
+        }
         best = best.max(2.0 * COPY_BYTES as f64 / begin.elapsed().as_secs_f64());
         std::hint::black_box(&target);
     }

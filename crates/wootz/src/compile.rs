@@ -6,7 +6,7 @@ use crate::eval::Explanation;
 use crate::program::{Program, Residence};
 use crate::standing::OnProgress;
 use crate::tensor::Tensor;
-use crate::value::value_in;
+use crate::value::{Value, value_in};
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
@@ -25,6 +25,7 @@ type Function = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 pub struct Compiled {
     function: Box<Function>,
     device: Device,
+    batch_invariant: bool,
     /// By the hash of their signatures, which is made without copying shapes.
     plans: Mutex<FxHashMap<u64, SmallVec<[Arc<Traced>; 1]>>>,
     /// Captured tensors that were moved to the device of a plan, so that plans of several signatures share one copy.
@@ -54,6 +55,8 @@ type Argument = (Payload, bool);
 pub struct Call {
     traced: Arc<Traced>,
     arguments: SmallVec<[Argument; 4]>,
+    /// The value of each parameter that the plan reads, in the order of its leaves.
+    parameters: SmallVec<[Payload; 4]>,
     device: Device,
 }
 
@@ -63,10 +66,28 @@ enum Bound {
     Argument(usize),
     /// A tensor that the function captured.
     Captured(Payload),
+    /// A number that is given with each call.
+    Parameter { slot: usize, dtype: DType },
 }
 
 /// Marks the leaf that stands for an argument while the function is traced.
 struct Placeholder(usize);
+
+/// Marks the leaf that stands for a number while the function is traced.
+struct Parameter {
+    slot: usize,
+    dtype: DType,
+}
+
+impl Tensor {
+    /// A stand-in for number `slot` of those that [`Compiled::bind_with`] is given, as a scalar of a dtype. It has a value only
+    /// in calls of the compiled function that uses it.
+    pub fn parameter(slot: usize, dtype: DType, device: &Device) -> Tensor {
+        let layout = Layout::contiguous(&Shape::scalar());
+        let leaf = Leaf { layout, donated: false, payload: Arc::new(Parameter { slot, dtype }) };
+        Tensor::new(Node::leaf(leaf, dtype), device)
+    }
+}
 
 /// Compiles a function for a device. The function must build its results from its arguments without looking at values.
 pub fn compile(
@@ -76,12 +97,21 @@ pub fn compile(
     Compiled {
         function: Box::new(function),
         device: device.clone(),
+        batch_invariant: false,
         plans: Mutex::default(),
         moved: Mutex::default(),
     }
 }
 
 impl Compiled {
+    /// The same, with every row's result independent of the rows that are computed with it, bit for bit: one sequence gives
+    /// the same values alone and among others. On a CPU, quantised products then always go by tiles, and one worker
+    /// attends to all keys of a query, so that single rows cost more. GPUs choose kernels by the number of rows all the
+    /// same: there the caller keeps to numbers that have one kernel.
+    pub fn batch_invariant(self, on: bool) -> Compiled {
+        Compiled { batch_invariant: on, plans: Mutex::default(), ..self }
+    }
+
     /// Calls the function. Arguments are evaluated first; results come back evaluated.
     pub fn call(&self, arguments: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.bind(arguments)?.run()
@@ -95,6 +125,12 @@ impl Compiled {
 
     /// A call that only has to run: arguments are evaluated, and the function is traced if their signature is new.
     pub fn bind(&self, arguments: &[&Tensor]) -> Result<Call> {
+        self.bind_with(arguments, &[])
+    }
+
+    /// [`Compiled::bind`] with numbers for the [parameters](Tensor::parameter) that the function uses: other numbers need no
+    /// new plan.
+    pub fn bind_with(&self, arguments: &[&Tensor], numbers: &[Number]) -> Result<Call> {
         let values = self.arguments(arguments)?;
         let traced = match self.known(arguments, &values) {
             Some(traced) => traced,
@@ -107,14 +143,34 @@ impl Compiled {
                 traced
             }
         };
-        Ok(Call { traced, arguments: values, device: self.device.clone() })
+        self.call_of(traced, values, numbers)
     }
 
     /// The same, if arguments of this signature have been seen before.
-    pub fn find(&self, arguments: &[&Tensor]) -> Result<Option<Call>> {
+    pub fn find_with(&self, arguments: &[&Tensor], numbers: &[Number]) -> Result<Option<Call>> {
         let values = self.arguments(arguments)?;
         let known = self.known(arguments, &values);
-        Ok(known.map(|traced| Call { traced, arguments: values, device: self.device.clone() }))
+        known.map(|traced| self.call_of(traced, values, numbers)).transpose()
+    }
+
+    fn call_of(
+        &self,
+        traced: Arc<Traced>,
+        arguments: SmallVec<[Argument; 4]>,
+        numbers: &[Number],
+    ) -> Result<Call> {
+        let mut parameters = SmallVec::new();
+        for leaf in &traced.leaves {
+            let Bound::Parameter { slot, dtype } = leaf else { continue };
+            let number = numbers.get(*slot).ok_or_else(|| {
+                let detail = format!("parameter {slot} has no value: {} numbers were given", numbers.len());
+                Error::argument("compiled call", detail)
+            })?;
+            let bytes = number.to_bytes(*dtype);
+            let value: Payload = Arc::new(Value::upload(&traced.program.device, &bytes)?);
+            parameters.push(value);
+        }
+        Ok(Call { traced, arguments, parameters, device: self.device.clone() })
     }
 
     /// The device that it was compiled for.
@@ -191,12 +247,15 @@ impl Compiled {
         let outputs = (self.function)(&arguments)?;
         let nodes: Vec<NodeRef> = outputs.iter().map(|t| t.node.clone()).collect();
         let dtypes = nodes.iter().map(|n| n.dtype()).collect();
-        Ok((Trace::of(&nodes), dtypes))
+        let mut trace = Trace::of(&nodes);
+        trace.graph.batch_invariant = self.batch_invariant;
+        Ok((trace, dtypes))
     }
 
     /// Where the leaves of a trace are: arguments where they are now, captured tensors where they were made.
     fn residences(&self, trace: &Trace, values: &[Argument]) -> Result<Vec<Residence>> {
-        let bound = trace.leaves.iter().map(|leaf| match leaf.payload.downcast_ref::<Placeholder>() {
+        let moved = trace.leaves.iter().filter(|leaf| !leaf.payload.is::<Parameter>());
+        let bound = moved.map(|leaf| match leaf.payload.downcast_ref::<Placeholder>() {
             Some(Placeholder(i)) => &values[*i].0,
             None => &leaf.payload,
         });
@@ -206,9 +265,14 @@ impl Compiled {
     fn prepare(&self, signature: Signature, values: &[Argument]) -> Result<Traced> {
         let (trace, dtypes) = self.trace(&signature)?;
         let program = Program::of(&self.device, &trace.graph, &self.residences(&trace, values)?)?;
-        let bind = |leaf: &Leaf| match leaf.payload.downcast_ref::<Placeholder>() {
-            Some(Placeholder(i)) => Ok(Bound::Argument(*i)),
-            None => self.captured(&leaf.payload, &program.device).map(Bound::Captured),
+        let bind = |leaf: &Leaf| {
+            if let Some(Placeholder(i)) = leaf.payload.downcast_ref() {
+                return Ok(Bound::Argument(*i));
+            }
+            if let Some(&Parameter { slot, dtype }) = leaf.payload.downcast_ref() {
+                return Ok(Bound::Parameter { slot, dtype });
+            }
+            self.captured(&leaf.payload, &program.device).map(Bound::Captured)
         };
         let leaves = trace.leaves.iter().map(bind).collect::<Result<_>>()?;
         Ok(Traced { signature, program, leaves, constants: trace.constants, dtypes })
@@ -246,7 +310,7 @@ impl Call {
         &self.traced.program.device
     }
 
-    /// Bytes touched plus operations of products.
+    /// Bytes touched plus operations done.
     pub fn work(&self) -> f64 {
         self.traced.program.work
     }
@@ -263,9 +327,11 @@ impl Call {
 
     fn execute(self, wait: bool) -> Result<Vec<Tensor>> {
         let Traced { program, leaves, constants, dtypes, .. } = &*self.traced;
+        let mut parameters = self.parameters.iter();
         let bound = leaves.iter().map(|leaf| match leaf {
             Bound::Argument(i) => &self.arguments[*i].0,
             Bound::Captured(payload) => payload,
+            Bound::Parameter { .. } => parameters.next().expect("a call has a value for each parameter"),
         });
         let mut results = Vec::with_capacity(dtypes.len());
         let mut dtypes = dtypes.iter();

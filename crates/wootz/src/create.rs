@@ -90,7 +90,13 @@ impl Tensor {
         if dtype == DType::Bool {
             return Err(Error::dtype("arange", &[dtype], "a number"));
         }
-        let count = span.ceil().max(0.0);
+        // Large integers are not all doubles.
+        let count = match (start, stop, step) {
+            (Number::Float(_), ..) | (_, Number::Float(_), _) | (.., Number::Float(_)) => {
+                span.ceil().max(0.0)
+            }
+            _ => integer_count(start, stop, step) as f64,
+        };
         if count > isize::MAX as f64 {
             return Err(Error::argument("arange", format!("{count} elements are too many")));
         }
@@ -161,4 +167,15 @@ impl Tensor {
     pub fn triu(&self, k: i64) -> Result<Tensor> {
         self.lower_mask("triu", k - 1)?.where_(self.zeros_like()?, self)
     }
+}
+
+/// How many numbers a range of integers has.
+fn integer_count(start: Number, stop: Number, step: Number) -> i128 {
+    let wide = |number: Number| match number {
+        Number::Uint(u) => u as i128,
+        other => other.to_i64() as i128,
+    };
+    let (span, step) = (wide(stop) - wide(start), wide(step));
+    let (span, step) = if step < 0 { (-span, -step) } else { (span, step) };
+    span.max(0).saturating_add(step - 1) / step
 }

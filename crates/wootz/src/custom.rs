@@ -1,8 +1,47 @@
 //! Ops that a user writes.
 
+use crate::element::Element;
 use crate::tensor::Tensor;
 use std::sync::Arc;
+use wootz_ir::custom::HostArray;
 use wootz_ir::{CustomKernel, DType, Error, Result, Shape, build};
+
+/// A host kernel over typed slices, for [`CustomKernel::with_host`]: every input holds elements of `T`, the result elements of `U`.
+///
+/// ```
+/// use wootz::{CustomKernel, DType, Tensor, typed_host};
+///
+/// # fn main() -> wootz::Result<()> {
+/// let lengths = CustomKernel::new("lengths").with_host(typed_host(|inputs: &[&[f32]], out: &mut [f32]| {
+///     out.iter_mut().zip(inputs[0].chunks(2)).for_each(|(to, v)| *to = v[0].hypot(v[1]));
+/// }));
+/// let x = Tensor::from_vec(vec![3.0f32, 4.0, 6.0, 8.0], [2, 2])?;
+/// let y = Tensor::custom(&lengths.into(), &[&x], [2], DType::F32)?;
+/// assert_eq!(y.to_vec::<f32>()?, [5.0, 10.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Panics
+/// When the kernel runs over a tensor of another dtype: that is a mistake in the program that built the graph.
+pub fn typed_host<T, U>(
+    f: impl Fn(&[&[T]], &mut [U]) + Send + Sync + 'static,
+) -> impl Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync + 'static
+where
+    T: Element + bytemuck::AnyBitPattern,
+    U: Element + bytemuck::AnyBitPattern,
+{
+    move |inputs, out| {
+        let typed: Vec<&[T]> = inputs
+            .iter()
+            .map(|input| {
+                assert!(input.dtype == T::DTYPE, "a host kernel of {} was given {}", T::DTYPE, input.dtype);
+                bytemuck::cast_slice(input.bytes)
+            })
+            .collect();
+        f(&typed, bytemuck::cast_slice_mut(out));
+    }
+}
 
 impl Tensor {
     /// The result of a user's kernel over some tensors, as a node of the graph like any other: lazy, planned with its

@@ -1,10 +1,11 @@
-//! Devices, and the one that is meant when none is named.
+//! Devices, and the default one.
 
 use crate::check::CheckReport;
 use crate::dispatch::CostModel;
 use crate::program::Programs;
 use crate::standing::{OnProgress, Standing};
 use crate::traffic::{Traffic, TrafficStats};
+use parking_lot::{Mutex, RwLock};
 use std::sync::{Arc, LazyLock};
 use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
 use wootz_cpu::CpuBackend;
@@ -36,10 +37,29 @@ static METAL: LazyLock<Vec<Device>> = LazyLock::new(|| {
     MetalBackend::all().into_iter().map(|backend| Device::of_this_machine(Arc::new(backend))).collect()
 });
 
-/// GPUs by wgpu, looked for once: the device, or why there is none.
+/// GPUs by wgpu: the device, or why there was none when it was last looked for.
 #[cfg(feature = "webgpu")]
-static WEBGPU: LazyLock<Result<Device>> =
-    LazyLock::new(|| Ok(Device::of_this_machine(Arc::new(wootz_webgpu::WebGpuBackend::new()?))));
+static WEBGPU: LazyLock<Mutex<Result<Device>>> = LazyLock::new(|| Mutex::new(open_webgpu()));
+
+#[cfg(feature = "webgpu")]
+fn open_webgpu() -> Result<Device> {
+    Ok(Device::of_this_machine(Arc::new(wootz_webgpu::WebGpuBackend::new()?)))
+}
+
+/// Looks again for a device that is asked for by name and was not there: a driver may have been installed, or freed, since.
+fn look_again(name: &str) {
+    #[cfg(feature = "webgpu")]
+    if name == "webgpu" {
+        let mut known = WEBGPU.lock();
+        if known.is_err() {
+            *known = open_webgpu();
+        }
+    }
+    let _ = name;
+}
+
+/// The device that [`Device::set_current`] named.
+static CHOSEN: RwLock<Option<Device>> = RwLock::new(None);
 
 /// Names of software devices that `auto` takes for real ones: a hook for tests, which have no GPU.
 const PRETEND_REAL: &str = "WOOTZ_PRETEND_REAL";
@@ -54,6 +74,19 @@ fn pretends(info: &DeviceInfo) -> bool {
 }
 
 impl Device {
+    /// How many threads the CPU works with.
+    pub fn cpu_threads() -> usize {
+        wootz_cpu::team::Team::global().size()
+    }
+
+    /// Sets how many threads the CPU works with. That is possible before its first use only.
+    pub fn set_cpu_threads(count: usize) -> Result<()> {
+        wootz_cpu::team::Team::set_global_size(count).map_err(|size| {
+            let detail = format!("the CPU works with {size} threads since its first use, which came before");
+            Error::argument("set_cpu_threads", detail)
+        })
+    }
+
     /// The host's cores.
     pub fn cpu() -> Device {
         CPU.clone()
@@ -87,7 +120,7 @@ impl Device {
         let mut list = vec![Device::cpu()];
         list.extend(METAL.iter().cloned());
         #[cfg(feature = "webgpu")]
-        list.extend(WEBGPU.as_ref().ok().cloned());
+        list.extend(WEBGPU.lock().as_ref().ok().cloned());
         list
     }
 
@@ -98,7 +131,7 @@ impl Device {
             missing.push(("metal", wootz_metal::NO_DEVICE.to_string()));
         }
         #[cfg(feature = "webgpu")]
-        if let Err(error) = WEBGPU.as_ref() {
+        if let Err(error) = &*WEBGPU.lock() {
             missing.push(match error {
                 Error::Device { detail, .. } => ("webgpu", detail.clone()),
                 other => ("webgpu", other.to_string()),
@@ -140,12 +173,11 @@ impl Device {
 
     /// The device with this name.
     pub fn from_name(name: &str) -> Result<Device> {
-        if name == "auto" {
-            return Ok(Device::auto());
+        if name == "auto" || name == "cpu" {
+            check_environment()?;
+            return Ok(if name == "cpu" { Device::cpu() } else { Device::auto() });
         }
-        if name == "cpu" {
-            return Ok(Device::cpu());
-        }
+        look_again(name);
         if let Some((_, reason)) = Device::missing().into_iter().find(|(missing, _)| *missing == name) {
             return Err(Error::Device { device: name.into(), detail: reason });
         }
@@ -156,8 +188,8 @@ impl Device {
         })
     }
 
-    /// The device that is meant when none is named: that of `WOOTZ_DEVICE`, or the best for each graph. A name that nothing
-    /// answers to is an error of every call that needs a device.
+    /// The default device: that of [`Device::set_current`], that of `WOOTZ_DEVICE`, or the best one for each graph. A name that
+    /// nothing answers to is an error of every call that needs a device.
     pub fn current() -> Result<Device> {
         static CURRENT: LazyLock<Result<Device>> = LazyLock::new(|| match std::env::var("WOOTZ_DEVICE") {
             Ok(name) if !name.is_empty() => Device::from_name(&name).map_err(|error| match error {
@@ -166,9 +198,17 @@ impl Device {
                 }
                 other => other,
             }),
-            _ => Ok(Device::auto()),
+            _ => check_environment().map(|()| Device::auto()),
         });
+        if let Some(chosen) = &*CHOSEN.read() {
+            return Ok(chosen.clone());
+        }
         CURRENT.clone()
+    }
+
+    /// Makes this device the one that is meant when none is named.
+    pub fn set_current(&self) {
+        *CHOSEN.write() = Some(self.clone());
     }
 
     /// The name that the device is chosen by.
@@ -206,14 +246,14 @@ impl Device {
         home.standing().report(&home).clone()
     }
 
-    /// Whether the device may run a family of ops; if not, why. Nothing is used before it was proven: where nobody did that
-    /// before, the family's quick cases run now, and `on_progress` hears of them.
+    /// Whether the device may run a family of ops; if not, why. At first use the family's quick cases run now, with a call of
+    /// `on_progress` for each.
     pub fn prove(&self, family: &str, on_progress: &mut OnProgress<'_>) -> std::result::Result<(), String> {
         let home = self.home();
         home.standing().prove(&home, family, on_progress)
     }
 
-    /// How often the device was asked to run something, how often somebody waited for it, and how many bytes went to and fro.
+    /// Counters: submits, waits, and bytes copied between host and device.
     pub fn traffic_stats(&self) -> TrafficStats {
         self.traffic().stats()
     }
@@ -292,4 +332,9 @@ impl std::fmt::Display for Device {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// What the environment asks of the CPU, which every device needs, must be possible.
+fn check_environment() -> Result<()> {
+    wootz_cpu::check_environment().map_err(|detail| Error::Device { device: "cpu".into(), detail })
 }

@@ -8,6 +8,7 @@ use crate::device::Device;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use wootz_backend::inject::file;
 
 /// The file of a device in one of the cache's folders; none without a home folder.
 pub(crate) fn path(device: &Device, folder: &str) -> Option<PathBuf> {
@@ -35,7 +36,7 @@ fn checksum(text: &str) -> String {
 
 /// The text that was written, if the file is there and whole.
 pub(crate) fn read(path: &Path) -> Option<String> {
-    let mut text = std::fs::read_to_string(path).ok()?;
+    let mut text = file().and_then(|()| std::fs::read_to_string(path)).ok()?;
     let end = text.rfind("checksum ")?;
     let whole = text[end..] == checksum(&text[..end]);
     text.truncate(end);
@@ -50,7 +51,8 @@ pub(crate) fn write(path: &Path, text: &str) -> std::io::Result<()> {
     }
     let unique = format!("{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let beside = path.with_extension(unique);
-    let written = std::fs::write(&beside, format!("{text}{}", checksum(text)));
+    let content = format!("{text}{}", checksum(text));
+    let written = file().and_then(|()| std::fs::write(&beside, content));
     let renamed = written.and_then(|()| std::fs::rename(&beside, path));
     if renamed.is_err() {
         let _ = std::fs::remove_file(&beside);

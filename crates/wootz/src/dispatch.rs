@@ -81,7 +81,7 @@ pub(crate) fn quote(
     let mut families: BTreeSet<&'static str> = BTreeSet::new();
     for step in &plan.steps {
         match &step.kernel {
-            // Nobody but its writer can say what a user's kernel should give.
+            // Only its author knows what a custom kernel should compute.
             Kernel::Custom(kernel) if device.backend().runs_custom(kernel) => {}
             Kernel::Custom(kernel) => return Err(format!("{} is not written for it", kernel.name())),
             kernel => {

@@ -15,22 +15,27 @@ fn bad(spec: &str, detail: impl std::fmt::Display) -> Error {
 
 impl Tensor {
     /// Einstein summation, such as `"bij,bjk->bik"`. Repeated letters of one operand take the diagonal; letters absent from the
-    /// result are summed. Without `->` the result has the letters that occur once, in alphabetical order.
+    /// result are summed. Without `->` the result has the letters that occur once, in alphabetical order. `...` stands for axes
+    /// without letters, which broadcast; so do axes of extent 1.
     pub fn einsum(spec: &str, operands: &[&Tensor]) -> Result<Tensor> {
         let compact: String = spec.chars().filter(|c| !c.is_whitespace()).collect();
         let (inputs, output) = match compact.split_once("->") {
             Some((inputs, output)) => (inputs.to_string(), Some(output.to_string())),
             None => (compact.clone(), None),
         };
-        let lists: Vec<Vec<char>> = inputs.split(',').map(|list| list.chars().collect()).collect();
-        if lists.len() != operands.len() {
+        let parts: Vec<&str> = inputs.split(',').collect();
+        if parts.len() != operands.len() {
             return Err(bad(spec, format!("{} operands were given", operands.len())));
         }
-        if let Some(c) = inputs.chars().find(|c| !c.is_ascii_alphabetic() && *c != ',') {
-            return Err(bad(spec, format!("{c:?} is not a letter")));
+        let mut lists = Vec::new();
+        let mut unnamed = 0;
+        for (part, tensor) in parts.iter().zip(operands) {
+            let rest = tensor.rank().saturating_sub(part.replace("...", "").len());
+            unnamed = unnamed.max(if part.contains("...") { rest } else { 0 });
+            lists.push(letters_of(spec, part, rest)?);
         }
         let output: Vec<char> = match output {
-            Some(output) => output.chars().collect(),
+            Some(output) => letters_of(spec, &output, unnamed)?,
             None => implicit_output(&lists),
         };
         check_output(spec, &lists, &output)?;
@@ -42,15 +47,41 @@ impl Tensor {
             }
             terms.push(Term { letters, tensor: (*tensor).clone() }.without_repeats(spec)?);
         }
-        check_extents(spec, &terms)?;
+        broadcast(spec, &mut terms)?;
         contract(terms, &output)
     }
+}
+
+/// Stands for an axis that an ellipsis covers, by its place from the end. No letter of an alphabet is among these.
+fn unnamed(from_end: usize) -> char {
+    char::from_u32(0xE000 + from_end as u32).unwrap_or('\u{E000}')
+}
+
+fn is_unnamed(letter: char) -> bool {
+    letter >= '\u{E000}'
+}
+
+/// The letters of one operand or of the result, with an ellipsis standing for `rest` axes.
+fn letters_of(spec: &str, part: &str, rest: usize) -> Result<Vec<char>> {
+    let (front, back) = match part.split_once("...") {
+        Some((front, back)) => (front, Some(back)),
+        None => (part, None),
+    };
+    let named = front.chars().chain(back.unwrap_or("").chars());
+    if let Some(c) = named.clone().find(|c| !c.is_ascii_alphabetic()) {
+        return Err(bad(spec, format!("{c:?} is not a letter")));
+    }
+    let covered = (0..if back.is_some() { rest } else { 0 }).rev().map(unnamed);
+    Ok(front.chars().chain(covered).chain(back.unwrap_or("").chars()).collect())
 }
 
 fn implicit_output(lists: &[Vec<char>]) -> Vec<char> {
     let mut letters: Vec<char> = lists.iter().flatten().copied().collect();
     letters.sort_unstable();
-    letters.iter().copied().filter(|c| letters.iter().filter(|d| *d == c).count() == 1).collect()
+    let mut covered: Vec<char> = letters.iter().copied().filter(|&c| is_unnamed(c)).collect();
+    covered.dedup();
+    let once = |c: &char| !is_unnamed(*c) && letters.iter().filter(|d| *d == c).count() == 1;
+    covered.into_iter().rev().chain(letters.iter().copied().filter(once)).collect()
 }
 
 fn check_output(spec: &str, lists: &[Vec<char>], output: &[char]) -> Result<()> {
@@ -65,23 +96,37 @@ fn check_output(spec: &str, lists: &[Vec<char>], output: &[char]) -> Result<()> 
     Ok(())
 }
 
-fn check_extents(spec: &str, terms: &[Term]) -> Result<()> {
+/// Gives each letter one extent: axes of extent 1 repeat as needed.
+fn broadcast(spec: &str, terms: &mut [Term]) -> Result<()> {
     let mut known: Vec<(char, usize)> = Vec::new();
-    for term in terms {
+    for term in terms.iter() {
         for (&letter, &extent) in term.letters.iter().zip(term.tensor.shape().iter()) {
-            match known.iter().find(|(l, _)| *l == letter) {
-                Some(&(_, other)) if other != extent => {
-                    return Err(bad(spec, format!("{letter:?} has extent {other} and {extent}")));
+            match known.iter_mut().find(|(l, _)| *l == letter) {
+                Some((_, other)) if *other == 1 => *other = extent,
+                Some((_, other)) if extent != 1 && *other != extent => {
+                    let name = if is_unnamed(letter) {
+                        "an axis of the ellipsis".into()
+                    } else {
+                        format!("{letter:?}")
+                    };
+                    return Err(bad(spec, format!("{name} has extent {other} and {extent}")));
                 }
                 Some(_) => {}
                 None => known.push((letter, extent)),
             }
         }
     }
+    for term in terms {
+        let extent = |letter: &char| known.iter().find(|(l, _)| l == letter).map_or(1, |(_, extent)| *extent);
+        let shape: Shape = term.letters.iter().map(extent).collect();
+        if shape != *term.tensor.shape() {
+            term.tensor = term.tensor.broadcast_to(shape)?;
+        }
+    }
     Ok(())
 }
 
-/// Sums out what nobody needs any more, and multiplies pairs, until one term is left.
+/// Sums over indices that no other term needs, and multiplies pairs, until one term is left.
 fn contract(mut terms: Vec<Term>, output: &[char]) -> Result<Tensor> {
     let mut current = terms.remove(0);
     while !terms.is_empty() {

@@ -1,10 +1,13 @@
 //! Evaluation: trace, find or make the program, run it, and give the nodes their values.
 
 use crate::device::Device;
+use crate::dispatch::{self, Quote};
 use crate::program::{Program, Residence};
+use crate::small;
+use crate::standing::OnProgress;
 use crate::tensor::Tensor;
 use crate::value::value_of;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::fmt;
 use std::sync::Arc;
 use wootz_ir::flat::Found;
@@ -18,13 +21,27 @@ pub fn eval<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
     if let Some(evaluation) = Evaluation::of(tensors.iter().copied())? {
         evaluation.run()?;
     }
-    // What was started before and not waited for is waited for now.
+    tensors.iter().try_for_each(|tensor| settle(tensor))
+}
+
+/// Computes one tensor, and waits for it.
+pub(crate) fn eval_one(tensor: &Tensor) -> Result<()> {
+    if !tensor.node.has_value()
+        && let Some(evaluation) = Evaluation::of_one(tensor)?
+    {
+        evaluation.run()?;
+    }
+    settle(tensor)
+}
+
+/// Waits for what was started before and not waited for.
+fn settle(tensor: &Tensor) -> Result<()> {
     let settle = |leaf: &Leaf| value_of(leaf).and_then(|value| value.wait());
-    tensors.iter().try_for_each(|tensor| tensor.node.with_value(settle).unwrap_or(Ok(())))
+    tensor.node.with_value(settle).unwrap_or(Ok(()))
 }
 
 /// Starts to compute several tensors in one batch and returns without waiting, where the device can work on its own. Reading
-/// a value waits for it, and tells what went wrong; more work on the same device need not wait.
+/// a value waits for it and reports what went wrong; more work on the same device need not wait.
 pub fn eval_async<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
     Evaluation::of(tensors)?.map_or(Ok(()), Evaluation::start)
 }
@@ -46,24 +63,39 @@ enum State {
 }
 
 impl Evaluation {
-    /// Traces the tensors that have no value yet, which must be on one device; `None` if all have one. A program that is in
-    /// the cache is found here; nothing is planned yet.
+    /// Traces the tensors that have no value yet, which must be on one device; `None` if all have one, or if the only one that
+    /// had none was so small that it was computed at once. A program that is in the cache is found here; nothing
+    /// is planned yet.
     pub fn of<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Option<Evaluation>> {
-        let mut nodes: SmallVec<[NodeRef; 4]> = SmallVec::new();
-        let mut asked: Option<Device> = None;
-        for tensor in tensors.into_iter().filter(|t| !t.node.has_value()) {
-            match &asked {
-                None => asked = Some(tensor.device.clone()),
-                Some(device) => check_devices(device, tensor)?,
-            }
-            nodes.push(tensor.node.clone());
+        let lazy: SmallVec<[&Tensor; 4]> = tensors.into_iter().filter(|t| !t.node.has_value()).collect();
+        match &lazy[..] {
+            [] => Ok(None),
+            [tensor] => Evaluation::of_one(tensor),
+            _ => Evaluation::traced(&lazy).map(Some),
         }
-        let Some(asked) = asked else { return Ok(None) };
+    }
+
+    /// The same for one tensor that has no value.
+    fn of_one(tensor: &Tensor) -> Result<Option<Evaluation>> {
+        if small::run(tensor)? {
+            return Ok(None);
+        }
+        Evaluation::of_nodes(tensor.device.clone(), smallvec![tensor.node.clone()]).map(Some)
+    }
+
+    /// Traces tensors, however small they are.
+    pub(crate) fn traced(tensors: &[&Tensor]) -> Result<Evaluation> {
+        let asked = tensors[0].device.clone();
+        tensors.iter().try_for_each(|tensor| check_devices(&asked, tensor))?;
+        Evaluation::of_nodes(asked, tensors.iter().map(|tensor| tensor.node.clone()).collect())
+    }
+
+    fn of_nodes(asked: Device, nodes: SmallVec<[NodeRef; 4]>) -> Result<Evaluation> {
         if let [node] = &nodes[..]
             && let Some(Found { value, leaves, constants }) = asked.programs().find_flat(&asked, node)
         {
             let state = State::Prepared(value);
-            return Ok(Some(Evaluation { nodes, asked, leaves, constants, state }));
+            return Ok(Evaluation { nodes, asked, leaves, constants, state });
         }
         let trace = Trace::of(&nodes);
         let leaves = trace.leaves.iter().map(|leaf| leaf.payload.clone()).collect();
@@ -71,7 +103,7 @@ impl Evaluation {
         let mut evaluation =
             Evaluation { nodes, asked, leaves, constants, state: State::Traced(Box::new(trace)) };
         evaluation.find()?;
-        Ok(Some(evaluation))
+        Ok(evaluation)
     }
 
     /// Looks the program up.
@@ -123,7 +155,7 @@ impl Evaluation {
         self.program().map(|program| &program.device)
     }
 
-    /// Bytes touched plus operations of products, once the plan is known.
+    /// Bytes touched plus operations done, once the plan is known.
     pub fn work(&self) -> Option<f64> {
         self.program().map(|program| program.work)
     }
@@ -180,6 +212,19 @@ pub(crate) fn explain_nodes(asked: &Device, nodes: &[NodeRef]) -> Result<Explana
     let residences = Residence::list(asked, trace.leaves.iter().map(|leaf| &leaf.payload))?;
     let (device, plan) = Program::plan(asked, &trace.graph, &residences)?;
     Ok(Explanation { device, plan })
+}
+
+impl Tensor {
+    /// What evaluating it would cost on a device that had all of its leaves, or why the device may not run it. Families that the
+    /// device has not proven yet are proven now.
+    pub fn quote(
+        &self,
+        device: &Device,
+        on_progress: &mut OnProgress<'_>,
+    ) -> std::result::Result<Quote, String> {
+        let trace = Trace::of(std::slice::from_ref(&self.node));
+        dispatch::quote(device, &trace.graph, 0, on_progress)
+    }
 }
 
 fn check_devices(device: &Device, tensor: &Tensor) -> Result<()> {

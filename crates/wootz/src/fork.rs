@@ -1,5 +1,5 @@
 //! Children made by `fork` have none of their parent's threads, by which the drivers of GPUs work: a call into a driver that
-//! the parent has used would wait for ever. It is refused instead. The CPU works in a child, on one thread.
+//! the parent has used would wait forever. It is refused instead. The CPU works in a child, on one thread.
 
 use crate::device::Device;
 use std::sync::atomic::{AtomicU32, Ordering};

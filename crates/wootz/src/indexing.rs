@@ -1,8 +1,12 @@
 //! Reading and writing by index.
 
 use crate::tensor::{Axis, Tensor, room_for};
+use crate::value::{Value, value_of};
+use smallvec::SmallVec;
+use std::sync::Arc;
+use wootz_ir::graph::{Leaf, Node};
 use wootz_ir::op::ScatterMode;
-use wootz_ir::{DType, Error, Result, Span, build};
+use wootz_ir::{DType, Error, Layout, Result, Span, View, build};
 
 /// What is taken of one axis, as in `x[2, 1:9:3, …]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +112,9 @@ impl Tensor {
     /// Basic indexing: a view, as in `x[1, ::2, None]`. Axes not named are taken whole.
     pub fn index(&self, indices: &[Index]) -> Result<Tensor> {
         let (spans, kept) = self.resolve("index", indices)?;
+        if let Some(view) = self.view_of_value(&spans, &kept) {
+            return Ok(view);
+        }
         let shape: wootz_ir::Shape = kept
             .iter()
             .map(|k| match k {
@@ -116,6 +123,42 @@ impl Tensor {
             })
             .collect();
         self.slice(&spans)?.reshape(shape)
+    }
+
+    /// `self[index]`: a slice along the first axis. Of a value that is there it is one too, and costs no look at other axes.
+    pub fn row(&self, index: i64) -> Result<Tensor> {
+        let Some((&extent, inner)) = self.shape().split_first() else {
+            return self.index(&[Index::At(index)]);
+        };
+        let at = if index < 0 { index + extent as i64 } else { index };
+        if !(0..extent as i64).contains(&at) {
+            return Err(Error::Index { op: "index", index, axis: 0, shape: self.shape().clone() });
+        }
+        let view = |leaf: &Leaf| {
+            let own = &leaf.layout;
+            let offset = own.offset as isize + at as isize * own.strides[0];
+            let strides = SmallVec::from_slice(&own.strides[1..]);
+            let layout = Layout { shape: inner.into(), strides, offset: offset as usize };
+            (!leaf.donated).then(|| Leaf { layout, donated: false, payload: leaf.payload.clone() })
+        };
+        match self.node.with_value(view).flatten() {
+            Some(leaf) => Ok(Tensor::new(Node::leaf(leaf, self.dtype()), &self.device)),
+            None => self.index(&[Index::At(index)]),
+        }
+    }
+
+    /// A part of a value that is there, as a value: its place is known now, and nothing has to be computed for it.
+    fn view_of_value(&self, spans: &[Span], kept: &[Kept]) -> Option<Tensor> {
+        let leaf = self.node.with_value(|leaf| (!leaf.donated).then(|| leaf.clone())).flatten()?;
+        let sliced = leaf.layout.view(&View::Slice(spans.into()))?;
+        let axes = kept.iter().map(|k| match k {
+            Kept::Axis(axis) => (sliced.shape[*axis], sliced.strides[*axis]),
+            Kept::New => (1, 0),
+        });
+        let (shape, strides): (SmallVec<[usize; 4]>, SmallVec<[isize; 4]>) = axes.unzip();
+        let layout = Layout { shape: shape[..].into(), strides, offset: sliced.offset };
+        let leaf = Leaf { layout, donated: false, payload: leaf.payload };
+        Some(Tensor::new(Node::leaf(leaf, self.dtype()), &self.device))
     }
 
     /// A copy with the elements that `indices` name replaced by `values`, which broadcast to them.
@@ -132,6 +175,64 @@ impl Tensor {
         let whole: wootz_ir::Shape = spans.iter().map(|s| s.len).collect();
         let values = values.reshape(whole)?;
         self.wrap(build::update_slice(&self.node, &spans, &values.node))
+    }
+
+    /// Writes the bytes of elements in place, from the element on that the leading coordinates name: possible where the value is
+    /// there, in row-major order in the host's memory, and nothing else refers to it. Returns whether it was done; where not,
+    /// nothing has changed, and [`Tensor::index_assign`] makes a new tensor.
+    pub fn write_in_place(&mut self, coordinates: &[i64], bytes: &[u8]) -> Result<bool> {
+        match self.place_of(coordinates, bytes.len())? {
+            Some((value, offset)) => value.write_in_place(offset, bytes),
+            None => Ok(false),
+        }
+    }
+
+    /// The same with the elements of a tensor that has a value in row-major order in the host's memory; its dtype must be the
+    /// same.
+    pub fn copy_in_place(&mut self, coordinates: &[i64], from: &Tensor) -> Result<bool> {
+        let size = self.dtype().size();
+        if from.dtype() != self.dtype() {
+            return Ok(false);
+        }
+        let Some((value, offset)) = self.place_of(coordinates, from.count() * size)? else {
+            return Ok(false);
+        };
+        let copy = |leaf: &Leaf| {
+            let rows = leaf.layout.is_contiguous();
+            match value_of(leaf)?.settled_on(&value.device) {
+                Some(source) if rows => {
+                    value.copy_in_place(offset, source, leaf.layout.offset * size, from.count() * size)
+                }
+                _ => Ok(false),
+            }
+        };
+        from.node.with_value(copy).unwrap_or(Ok(false))
+    }
+
+    /// The value and the byte in it where the element lies that the leading coordinates name, if `bytes` from there on may be
+    /// written: nothing else refers to the value, and it is in row-major order.
+    fn place_of(&mut self, coordinates: &[i64], bytes: usize) -> Result<Option<(&mut Value, usize)>> {
+        let size = self.dtype().size();
+        let mut place = 0;
+        for (axis, &extent) in self.shape().iter().enumerate() {
+            let index = coordinates.get(axis).copied().unwrap_or(0);
+            let at = if index < 0 { index + extent as i64 } else { index };
+            if axis < coordinates.len() && !(0..extent as i64).contains(&at) {
+                let shape = self.shape().clone();
+                return Err(Error::Index { op: "index_assign", index, axis, shape });
+            }
+            place = place * extent + at as usize;
+        }
+        if coordinates.len() > self.rank() || (place * size).saturating_add(bytes) > self.count() * size {
+            return Ok(None);
+        }
+        let Some(leaf) = Arc::get_mut(&mut self.node).and_then(Node::value_mut) else { return Ok(None) };
+        if leaf.donated || !leaf.layout.is_contiguous() {
+            return Ok(None);
+        }
+        let offset = (leaf.layout.offset + place) * size;
+        let value = Arc::get_mut(&mut leaf.payload).and_then(|payload| payload.downcast_mut::<Value>());
+        Ok(value.map(|value| (value, offset)))
     }
 
     /// Rows, columns, … by number: an axis replaced by the axes of `index`. Negative indices count from the end.
@@ -170,21 +271,27 @@ impl Tensor {
     pub fn nonzero(&self) -> Result<Tensor> {
         let truth = self.cast(DType::Bool)?.to_bytes()?;
         let rank = self.rank();
-        let count = truth.iter().filter(|b| **b != 0).count();
+        let places = true_places("nonzero", &truth)?;
+        let count = places.len();
+        if rank == 1 {
+            return Tensor::from_slice_on(&places, &self.device)?.reshape([count, 1]);
+        }
         let mut coords: Vec<i64> = room_for("nonzero", count.saturating_mul(rank))?;
-        let mut at = vec![0i64; rank];
-        for &is_true in &truth {
-            if is_true != 0 {
-                coords.extend_from_slice(&at);
-            }
-            // One further along the last axis that has not come to its end; those behind it start over.
-            for (coordinate, &extent) in at.iter_mut().zip(self.shape().iter()).rev() {
-                *coordinate += 1;
-                if (*coordinate as usize) < extent {
-                    break;
+        coords.resize(count * rank, 0);
+        // Places rise, so the row of one is that of the last or a later one: no division but where it changes.
+        let width = self.shape().last().copied().unwrap_or(1).max(1) as i64;
+        let mut start = -width;
+        let mut outer: Vec<i64> = vec![0; rank.saturating_sub(1)];
+        for (coord, &place) in coords.chunks_exact_mut(rank.max(1)).zip(&places) {
+            if place >= start + width {
+                let mut left = place / width;
+                start = left * width;
+                for (c, &extent) in outer.iter_mut().zip(self.shape().iter()).rev() {
+                    (*c, left) = (left % extent as i64, left / extent as i64);
                 }
-                *coordinate = 0;
             }
+            coord[..rank - 1].copy_from_slice(&outer);
+            coord[rank - 1] = place - start;
         }
         Tensor::from_slice_on(&coords, &self.device)?.reshape([count, rank])
     }
@@ -198,12 +305,30 @@ impl Tensor {
             return Err(Error::shape("mask_select", &[self.shape(), mask.shape()], expected));
         }
         let truth = mask.to_bytes()?;
-        let mut chosen: Vec<i64> = room_for("mask_select", truth.iter().filter(|b| **b != 0).count())?;
-        chosen.extend((0..truth.len() as i64).filter(|&i| truth[i as usize] != 0));
+        let chosen = true_places("mask_select", &truth)?;
         let rest = &self.shape()[mask.rank()..];
         let flat: wootz_ir::Shape = [mask.count()].iter().chain(rest).copied().collect();
         self.reshape(flat)?.take(&Tensor::from_slice_on(&chosen, &self.device)?, 0)
     }
+}
+
+/// The places of bytes that are not 0. One is written for every byte, and the next one over it unless the byte counts: no
+/// branch has to be guessed.
+fn true_places(op: &str, truth: &[u8]) -> Result<Vec<i64>> {
+    let count = truth.iter().map(|&b| usize::from(b != 0)).sum::<usize>();
+    let mut places: Vec<i64> = room_for(op, count)?;
+    // A block's places are gathered without a branch: every place is written, and kept if the next does not take its room.
+    const BLOCK: usize = 64;
+    for (number, block) in truth.chunks(BLOCK).enumerate() {
+        let mut found = [0i64; BLOCK];
+        let mut n = 0;
+        for (i, &b) in block.iter().enumerate() {
+            found[n % BLOCK] = (number * BLOCK + i) as i64;
+            n += usize::from(b != 0);
+        }
+        places.extend_from_slice(&found[..n]);
+    }
+    Ok(places)
 }
 
 /// An axis of the result of basic indexing.

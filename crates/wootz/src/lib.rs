@@ -14,7 +14,8 @@
 //!
 //! A [`Tensor`] remembers how to compute itself. When a value is asked for ([`eval`], [`Tensor::to_vec`], printing), the
 //! whole graph behind it becomes one plan, and the plan goes to a [`Device`] as one batch. Plans are cached by structure, so
-//! the second evaluation of the same graph costs a hash and a submit; [`compile`] saves the building of the graph too.
+//! the second evaluation of the same graph costs a hash and a submit; [`compile`] saves the building of the graph too. A few
+//! elementwise ops over few elements are computed without a plan where the device can.
 //!
 //! Promises: every call that can fail returns a [`Result`] whose error names the op, the shapes, the dtypes and the device.
 //! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
@@ -30,6 +31,7 @@ mod device;
 mod disk;
 mod dispatch;
 mod display;
+pub mod distributed;
 mod einsum;
 mod element;
 mod eval;
@@ -42,6 +44,7 @@ mod operators;
 mod program;
 mod random;
 mod reductions;
+mod small;
 mod standing;
 mod tensor;
 mod traffic;
@@ -56,8 +59,10 @@ pub use wootz_webgpu as webgpu;
 pub use advanced::Selector;
 pub use calibrate::{Calibration, Limits};
 pub use compile::{Call, Compiled, compile};
+pub use custom::typed_host;
 pub use device::Device;
 pub use dispatch::{CostModel, Quote};
+pub use display::PrintOptions;
 pub use element::Element;
 pub use eval::{Evaluation, Explanation, eval, eval_async, explain};
 pub use indexing::Index;
@@ -67,11 +72,12 @@ pub use io::{
 };
 pub use linalg::AttentionOptions;
 pub use operators::Operand;
+pub use random::Seed;
 pub use standing::{OnProgress, Proving};
 pub use tensor::{Axis, Stored, Tensor};
 pub use traffic::TrafficStats;
 pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
-pub use wootz_cpu::{KernelTime, profile as profile_cpu};
+pub use wootz_cpu::{Bandwidth, KernelTime, measure_bandwidth, measure_byte_gops, profile as profile_cpu};
 pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
 pub use wootz_ir::op::{Activations, RopeStyle};
 pub use wootz_ir::{BlockFormat, DType, Error, Layout, Number, Result, Shape};

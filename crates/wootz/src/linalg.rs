@@ -12,9 +12,11 @@ pub struct AttentionOptions<'a> {
     pub scale: Option<f64>,
     /// Added to the scores; broadcasts to `[b, h, t, s]`. A bool mask keeps where it is true.
     pub mask: Option<&'a Tensor>,
+    /// A score for each head, `[h]`, that takes its part of the softmax and gives nothing (Xiao et al., 2023).
+    pub sinks: Option<&'a Tensor>,
     /// Position of the first query (one integer): query `t` sees keys up to it plus `t`.
     pub position: Option<&'a Tensor>,
-    /// With `position`: only the last so many visible keys.
+    /// With `position`: the window, as a number of most recent visible keys.
     pub window: Option<usize>,
     /// Soft limit of the scores.
     pub softcap: Option<f64>,
@@ -70,6 +72,7 @@ impl Tensor {
         let options = build::AttentionOptions {
             scale: options.scale,
             mask: options.mask.map(|m| &m.node),
+            sinks: options.sinks.map(|s| &s.node),
             position: options.position.map(|p| &p.node),
             window: options.window,
             softcap: options.softcap,
@@ -87,18 +90,30 @@ impl Tensor {
         self.wrap(build::quant_matmul(&self.node, &weights.node, format, activations))
     }
 
+    /// Each row of `x [r, k]` times the matrices chosen for it: `out[r, j] = W[experts[r, j]] · x[r]`, where
+    /// `weights [e, n, bytes]` is a stack of matrices coded in `format`. A choice out of range is a fault.
+    pub fn expert_matmul(
+        &self,
+        weights: &Tensor,
+        experts: &Tensor,
+        format: BlockFormat,
+        activations: Activations,
+    ) -> Result<Tensor> {
+        self.wrap(build::expert_matmul(&self.node, &weights.node, &experts.node, format, activations))
+    }
+
     /// Rows of a quantised matrix (`self`, `[n, bytes]`) by index, as f32.
     pub fn quant_gather(&self, rows: &Tensor, format: BlockFormat) -> Result<Tensor> {
         self.wrap(build::quant_gather(&self.node, &rows.node, format))
     }
 
-    /// RWKV-7's recurrence over `[r, w, k, v, a, b]` (each `[t, h, d]`) from a state `[h, d, d]`: the outputs
-    /// `[t, h, d]` and the new state.
+    /// RWKV-7's recurrence over `[r, w, k, v, a, b]` (each `[t, h, d]` but v `[t, h, n]`) from a state `[h, n, d]`: the outputs
+    /// `[t, h, n]` and the new state. Gated delta rules and state spaces are cases of it.
     pub fn wkv7(inputs: [&Tensor; 6], state: &Tensor) -> Result<(Tensor, Tensor)> {
         let nodes = inputs.map(|t| &t.node);
         let packed = state.wrap(build::wkv7(nodes, &state.node))?;
-        let outputs = inputs[0].count();
-        let out = packed.narrow(0, 0, outputs)?.reshape(inputs[0].shape())?;
+        let outputs = inputs[3].count();
+        let out = packed.narrow(0, 0, outputs)?.reshape(inputs[3].shape())?;
         let state = packed.narrow(0, outputs, state.count())?.reshape(state.shape())?;
         Ok((out, state))
     }

@@ -12,18 +12,19 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
+use wootz_backend::inject::{Point, fails};
 use wootz_backend::{Buffer, Executable, Fence, Run};
 use wootz_ir::flat::{FlatMap, Found};
 use wootz_ir::graph::{Graph, Leaf, NodeRef, Payload};
 use wootz_ir::{Error, Number, Result};
-use wootz_plan::{Place, Plan};
+use wootz_plan::{Fused, Kernel, Place, Plan, Step};
 
 /// A graph made ready on the device that runs it.
 #[derive(Clone)]
 pub(crate) struct Program {
     pub device: Device,
     pub executable: Arc<dyn Executable>,
-    /// Bytes touched plus operations of products.
+    /// Bytes touched plus operations done.
     pub work: f64,
 }
 
@@ -97,13 +98,14 @@ impl Program {
         if !fence.is_done() {
             self.device.traffic().add_wait();
         }
-        let results = fence.wait()?;
+        let results =
+            fence.wait().and_then(|results| injected(Point::Submit, &self.device).map(|()| results))?;
         before.iter().try_for_each(|run| run.wait())?;
         self.outputs(&leaves, &results, |buffer| Value::new(self.device.clone(), buffer), take);
         Ok(())
     }
 
-    /// The same without waiting: what goes wrong in the run is told to whoever reads its outputs.
+    /// The same without waiting: an error of the run is reported when one of its outputs is read.
     pub fn start<'a>(
         &self,
         leaves: impl Iterator<Item = &'a Payload>,
@@ -147,6 +149,7 @@ impl Program {
         crate::fork::check(&self.device)?;
         self.device.traffic().add_submit();
         let run = Run { leaves: &buffers, params: constants };
+        injected(Point::Submit, &self.device)?;
         let fence = self.device.backend().submit(&self.executable, run)?;
         Ok(Submitted { leaves: buffers, before, fence })
     }
@@ -177,6 +180,16 @@ struct Submitted {
     leaves: SmallVec<[Buffer; 8]>,
     before: SmallVec<[Arc<Pending>; 2]>,
     fence: Fence,
+}
+
+/// The failure that a test asked for.
+#[inline(always)]
+pub(crate) fn injected(point: Point, device: &Device) -> Result<()> {
+    if fails(point) {
+        let detail = "made to fail by a test".into();
+        return Err(Error::Device { device: device.name().into(), detail });
+    }
+    Ok(())
 }
 
 /// The devices of a graph's leaves.
@@ -295,6 +308,7 @@ impl Programs {
             return Ok(program.clone().program(device));
         }
         crate::fork::check(device)?;
+        injected(Point::Compile, device)?;
         let executable = device.backend().compile(entry.plan.clone())?;
         let kept = Kept { chosen: None, executable, work: work_of(&entry.plan) };
         Ok(entry.program.get_or_init(|| kept).clone().program(device))
@@ -330,9 +344,22 @@ impl Programs {
     }
 }
 
-/// Bytes touched plus operations of products.
+/// Bytes touched plus operations done: of products, of fused code (whose ops cost about as much as four bytes), and of sorts.
 fn work_of(plan: &Plan) -> f64 {
-    plan.steps.iter().map(|step| plan.step_bytes(step) as f64 + step.flops()).sum()
+    let code = |fused: &Fused| 4.0 * (fused.program.instrs.len() * fused.shape.count()) as f64;
+    let sorting = |step: &Step| match step.kernel {
+        Kernel::Sort { .. } | Kernel::ArgSort { .. } => {
+            let shape = &step.input_shapes[0];
+            let row = shape.last().copied().unwrap_or(1).max(2) as f64;
+            16.0 * shape.count() as f64 * row.log2()
+        }
+        _ => 0.0,
+    };
+    let work = |step: &Step| {
+        let fused: f64 = step.inputs.iter().chain([&step.epilogue]).map(code).sum();
+        plan.step_bytes(step) as f64 + step.flops() + fused + sorting(step)
+    };
+    plan.steps.iter().map(work).sum()
 }
 
 /// Refuses graphs with a dtype that the device lacks.

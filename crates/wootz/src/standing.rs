@@ -72,7 +72,7 @@ impl Standing {
         })
     }
 
-    /// Whether the device may run a family; if not, why. Runs the family's quick cases where nobody did before.
+    /// Whether the device may run a family; if not, why. Runs the family's quick cases on first use.
     pub fn prove(&self, device: &Device, family: &str, on_progress: &mut OnProgress<'_>) -> Verdict {
         let mut verdicts = self.verdicts.lock();
         let known = verdicts.get_or_insert_with(|| self.load(device));

@@ -1,11 +1,13 @@
 //! A tensor's elements on a device, and the run that may still be computing them.
 
 use crate::device::Device;
+use crate::program::injected;
 use crate::tensor::room_for;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
-use wootz_backend::{Buffer, Fence};
+use wootz_backend::inject::Point;
+use wootz_backend::{Buffer, DeviceKind, Fence};
 use wootz_ir::graph::{Leaf, Payload};
 use wootz_ir::{Error, Result};
 
@@ -14,7 +16,7 @@ use wootz_ir::{Error, Result};
 pub(crate) struct Value {
     pub device: Device,
     buffer: Buffer,
-    /// The run that writes the buffer, until somebody has waited for it.
+    /// The run that writes the buffer, until it has been waited for.
     pending: Option<Arc<Pending>>,
 }
 
@@ -53,6 +55,43 @@ impl Value {
     /// Waits for the run that writes the elements. A run that failed fails every reader in the same words.
     pub fn wait(&self) -> Result<()> {
         self.pending.as_ref().map_or(Ok(()), |run| run.wait())
+    }
+
+    /// The buffer, if it is on this device and nothing is still writing it.
+    pub fn settled_on(&self, device: &Device) -> Option<&Buffer> {
+        (self.device == *device && self.pending().is_none()).then_some(&self.buffer)
+    }
+
+    /// Whether this is the only handle to memory that the host may write, and nothing is still writing it.
+    fn is_own(&self) -> bool {
+        self.device.info().kind == DeviceKind::Cpu
+            && self.buffer.is_unique()
+            && self.buffer.is_writable()
+            && self.pending().is_none()
+    }
+
+    /// Writes bytes, if this is the only handle to memory that the host may write; returns whether it did.
+    pub fn write_in_place(&mut self, offset: usize, bytes: &[u8]) -> Result<bool> {
+        if !self.is_own() {
+            return Ok(false);
+        }
+        self.device.backend().upload(&self.buffer, offset, bytes)?;
+        Ok(true)
+    }
+
+    /// The same with `len` bytes of another buffer of the device, from byte `from` on.
+    pub fn copy_in_place(&mut self, offset: usize, source: &Buffer, from: usize, len: usize) -> Result<bool> {
+        if !self.is_own() {
+            return Ok(false);
+        }
+        let backend = self.device.backend();
+        let mut chunk = [0; 2048];
+        for start in (0..len).step_by(chunk.len()) {
+            let chunk = &mut chunk[..(len - start).min(2048)];
+            backend.download(source, from + start, chunk)?;
+            backend.upload(&self.buffer, offset + start, chunk)?;
+        }
+        Ok(true)
     }
 
     /// Elements in host memory from byte `offset` on.
@@ -152,11 +191,15 @@ impl Pending {
         // Whoever comes second waits at the lock, and finds the outcome.
         let mut run = self.run.lock();
         let Some(InFlight { fence, before, .. }) = run.take() else {
-            return self.outcome.get().cloned().unwrap_or(Ok(()));
+            return self.outcome.get().cloned().unwrap_or_else(|| {
+                let detail = "a run that this one reads from ended in a panic".into();
+                Err(Error::Device { device: self.device.name().into(), detail })
+            });
         };
         self.device.traffic().add_wait();
         let earlier = before.iter().try_for_each(|run| run.wait());
-        let outcome = earlier.and(fence.wait().map(|_| ()));
+        let ended = fence.wait().and_then(|_| injected(Point::Submit, &self.device));
+        let outcome = earlier.and(ended);
         self.outcome.get_or_init(|| outcome).clone()
     }
 }

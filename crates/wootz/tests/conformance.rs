@@ -13,7 +13,7 @@ use wootz_testkit::{compare, random_graph};
 /// The devices besides the CPU; those that the machine lacks are named with the reason.
 fn other_devices() -> Vec<Device> {
     for (name, reason) in Device::missing() {
-        println!("skipped: {name} ({reason})");
+        wootz_testkit::skipped(&format!("{name} ({reason})"));
     }
     Device::all().into_iter().filter(|d| *d != Device::cpu()).collect()
 }
@@ -49,7 +49,7 @@ fn kernels_without_optional_features_agree_with_the_reference() {
     let options = Options { plain: true, ..Options::default() };
     let backend = match WebGpuBackend::with_options(options) {
         Ok(backend) => backend,
-        Err(reason) => return println!("skipped: {reason}"),
+        Err(reason) => return wootz_testkit::skipped(&reason.to_string()),
     };
     let device = Device::from_backend(Arc::new(backend));
     passes(&device, Level::Quick, 500);

@@ -148,3 +148,38 @@ fn without_clang_the_error_says_what_to_install() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+/// Waits for nothing: a device that could not be opened is tried again at its next use.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "needs an environment that its caller makes"]
+fn child_that_gets_its_tools_later() {
+    let metal = Device::from_name("metal").unwrap();
+    assert!(works(&metal).unwrap_err().to_string().contains("clang"));
+    assert!(Device::from_name("webgpu").is_err());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let find = |name: &str| std::env::split_paths(&path).map(|d| d.join(name)).find(|p| p.is_file());
+    let clang = ["clang-19", "clang-20", "clang-21", "clang"].into_iter().find_map(find).expect("a clang");
+    std::os::unix::fs::symlink(clang, std::env::var_os("SOFTMETAL_CLANG").unwrap()).unwrap();
+    works(&metal).unwrap();
+    let driver = std::fs::read_dir("/usr/share/vulkan/icd.d").into_iter().flatten().flatten();
+    let Some(driver) = driver.map(|e| e.path()).find(|p| p.to_string_lossy().contains("lvp")) else {
+        return wootz_testkit::skipped("there is no software Vulkan driver to appear");
+    };
+    std::fs::copy(driver, std::env::var_os("VK_DRIVER_FILES").unwrap()).unwrap();
+    works(&Device::from_name("webgpu").unwrap()).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_missing_at_first_is_found_when_it_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_gets_its_tools_later", "--ignored"])
+        .env("SOFTMETAL_CLANG", folder.path().join("clang"))
+        .env("VK_DRIVER_FILES", folder.path().join("driver.json"))
+        .env("VK_ICD_FILENAMES", folder.path().join("driver.json"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

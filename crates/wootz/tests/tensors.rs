@@ -261,3 +261,41 @@ fn numbers_stand_on_either_side() -> Result<()> {
     assert!(text.unwrap_err().to_string().contains("does not fit"));
     Ok(())
 }
+
+#[test]
+fn from_vec_says_how_many_elements_a_shape_has() {
+    let error = Tensor::from_vec(vec![1.0f32; 5], [2, 3]).unwrap_err().to_string();
+    assert!(error.contains("from_vec: 5 elements were given for shape [2, 3], which has 6"), "{error}");
+}
+
+#[test]
+fn parameters_of_compiled_functions_take_a_number_with_each_call() -> Result<()> {
+    let device = Device::cpu();
+    let own = device.clone();
+    let scaled = compile(&device, move |x| {
+        let rate = Tensor::parameter(0, DType::F32, &own);
+        Ok(vec![x[0].mul(&rate)?])
+    });
+    let x = Tensor::from_slice_on(&[1.0f32, 2.0], &device)?;
+    for rate in [2.0, 3.0] {
+        let call = scaled.bind_with(&[&x], &[wootz::Number::Float(rate)])?;
+        assert_eq!(call.run()?[0].to_vec::<f32>()?, [rate as f32, 2.0 * rate as f32]);
+    }
+    assert!(scaled.call(&[&x]).is_err_and(|e| e.to_string().contains("parameter 0 has no value")));
+    Ok(())
+}
+
+#[test]
+fn elements_are_written_in_place_only_where_nobody_else_sees_them() -> Result<()> {
+    let mut x = Tensor::full_on([2, 3], 0.0, DType::F32, &Device::cpu())?.copied()?;
+    assert!(x.write_in_place(&[1, -1], &5.0f32.to_ne_bytes())?);
+    assert_eq!(x.to_vec::<f32>()?, [0.0, 0.0, 0.0, 0.0, 0.0, 5.0]);
+    let view = x.index(&[Index::At(1)])?;
+    assert!(!x.write_in_place(&[0, 0], &7.0f32.to_ne_bytes())?);
+    assert_eq!(view.to_vec::<f32>()?, [0.0, 0.0, 5.0]);
+    drop(view);
+    assert!(x.write_in_place(&[0, 0], &7.0f32.to_ne_bytes())?);
+    assert!(x.write_in_place(&[0, 3], &7.0f32.to_ne_bytes()).is_err());
+    assert_eq!(x.to_vec::<f32>()?[0], 7.0);
+    Ok(())
+}

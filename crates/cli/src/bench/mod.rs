@@ -4,7 +4,10 @@
 //! `wootz-report` shows what came out.
 
 mod cases;
+mod everyday;
+mod load;
 mod machine;
+mod neighbours;
 mod outputs;
 mod peer;
 mod runner;
@@ -25,13 +28,15 @@ use wootz_report::{Run, Skipped};
 Examples:
   wootz bench --quick                          every suite in under a minute
   wootz bench --peers --html report.html       beside other libraries (bench/peers/setup installs them), as a page
+  wootz bench --suite load --peers llama_cpp   decoding while other processes keep the cores busy
+  wootz bench --suite everyday                 ordinary array programs in Python, beside NumPy
   wootz bench --json new.json --compare old.json
   wootz bench --from old.json --html report.html")]
 pub struct Args {
     /// Devices to benchmark [default: all but software devices]
     #[arg(long, env = "WOOTZ_DEVICE", value_delimiter = ',')]
     device: Vec<String>,
-    /// Suites to run [default: all]
+    /// Suites to run [default: all but load and everyday]
     #[arg(long, value_enum, value_delimiter = ',')]
     suite: Vec<Suite>,
     /// Run only cases whose name contains this text
@@ -71,9 +76,23 @@ pub struct Args {
     /// Metal kernel counters for the report [default: docs/metal-kernels.json if it exists]
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
+    /// Only be busy: a neighbour of the load suite
+    #[arg(long, hide = true)]
+    spin: bool,
+    #[command(flatten)]
+    load: load::Load,
 }
 
 pub fn run(args: &Args) -> Outcome {
+    if args.spin {
+        return Ok(neighbours::spin());
+    }
+    if let Some(url) = &args.load.serve {
+        return args.load.run(url, args.json.is_some());
+    }
+    if everyday::is_asked_for(args)? {
+        return everyday::run(args);
+    }
     // Whatever can be wrong with files is said before anything is measured.
     let outputs = Outputs::open(args)?;
     let old = args.compare.as_deref().map(outputs::read_run).transpose()?;
@@ -108,7 +127,9 @@ fn measure(args: &Args) -> Fallible<Run> {
         return Err(format!("--seconds {seconds} is out of range (0 to 3600)").into());
     }
     let hasty = args.quick || args.seconds.is_some();
-    let runner = Runner { devices, peers, seconds, turns: if args.quick { 3 } else { 5 }, hasty };
+    let machine = machine::describe();
+    let turns = if args.quick { 3 } else { 5 };
+    let runner = Runner { devices, peers, seconds, threads: machine.threads, turns, hasty };
     let runner::Finished { contenders, skipped: failed, cases, complete } = runner.measure(&cases)?;
     tell(&failed);
     skipped.extend(failed);
@@ -123,7 +144,7 @@ fn measure(args: &Args) -> Fallible<Run> {
         when: machine::now(),
         complete,
         quick: args.quick,
-        machine: machine::describe(),
+        machine,
         contenders,
         skipped,
         cases,
@@ -164,11 +185,11 @@ fn selected(args: &Args) -> Fallible<(Vec<Case>, Vec<Skipped>)> {
     let suites = if args.suite.is_empty() { all.as_slice() } else { args.suite.as_slice() };
     let mut skipped = Vec::new();
     let mut models = Vec::new();
-    if suites.contains(&Suite::Llm) {
+    if let Some(suite) = suites.iter().find(|suite| matches!(suite, Suite::Llm | Suite::Load)) {
         models = cases::find_models(&args.model)?;
         if models.is_empty() {
             let reason = "no model was pulled yet: wootz pull smollm2, or --model FILE";
-            skipped.push(Skipped { name: "llm".into(), reason: reason.into() });
+            skipped.push(Skipped { name: suite.name().into(), reason: reason.into() });
         }
     }
     let mut cases = cases::of(suites, &models);
@@ -176,6 +197,9 @@ fn selected(args: &Args) -> Fallible<(Vec<Case>, Vec<Skipped>)> {
         cases.retain(|case| case.name.contains(text.as_str()));
     }
     if cases.is_empty() {
+        if let Some(Skipped { name, reason }) = skipped.first() {
+            return Err(format!("{name}: {reason}").into());
+        }
         let names: Vec<String> = cases::of(suites, &models).into_iter().map(|c| c.name).collect();
         let wanted = args.filter.as_deref().unwrap_or_default();
         return Err(format!("no case matches {wanted:?}; available: {}", names.join(", ")).into());

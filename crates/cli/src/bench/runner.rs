@@ -1,6 +1,7 @@
 //! The runner: every contender takes turns on every case.
 
 use super::cases::{Case, Fallible, Ready, Suite};
+use super::neighbours::Neighbours;
 use super::peer::{Data, Peer};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
@@ -13,15 +14,17 @@ use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Share, Skipped, T
 
 /// What a turn should last at least, so that neither the clock nor one interruption matters.
 const TURN: f64 = 10e-3;
+/// And in the load suite: many time slices, so that a turn has its part of good and bad luck.
+const LOADED_TURN: f64 = 0.5;
 /// How long a contender runs before it is timed: until the scheduler has spread its threads over idle cores.
 const WARM: Duration = Duration::from_millis(10);
 /// A contender that takes this long for one execution is not asked again.
 const SLOW: f64 = 3.0;
 const MOST_TURNS: usize = 2000;
-/// So many best turns must agree within `AGREEMENT` before a best counts as the machine's and not as luck;
+/// This many of the best turns must agree within `AGREEMENT` before the best counts as reproducible;
 const AGREEING: usize = 3;
 const AGREEMENT: f64 = 0.02;
-/// and so many turns there should be, since a machine can be slow for as long as a few of them.
+/// and at least this many turns are taken, since a machine can be slow for several turns in a row.
 const ENOUGH: usize = 16;
 /// A contender may take this many times its seconds until both are so.
 const PATIENCE: f64 = 5.0;
@@ -31,6 +34,8 @@ pub struct Runner {
     pub peers: Vec<Peer>,
     /// Seconds per case and contender.
     pub seconds: f64,
+    /// Hardware threads of the machine.
+    pub threads: usize,
     /// Turns at the least.
     pub turns: usize,
     /// Whether to stop when the seconds are over, even if the best turns disagree.
@@ -41,6 +46,8 @@ pub struct Runner {
 struct Entry<'a> {
     name: String,
     who: Who<'a>,
+    /// Seconds of a turn.
+    turn: f64,
     repeats: usize,
     seconds: Vec<f64>,
     /// Seconds that its turns took, all in all: a slow contender has few turns, and takes none from others.
@@ -88,6 +95,8 @@ impl Runner {
                 kind: Kind::Peer,
                 description,
                 limits: None,
+                bandwidths: vec![],
+                byte_ops_per_s: None,
             });
         }
         let data = Data::new()?;
@@ -103,6 +112,7 @@ impl Runner {
             bar.inc(1);
         }
         bar.finish_and_clear();
+        report::judge_by_fair_share(&mut results, self.threads);
         let complete = !stop.load(Ordering::Relaxed);
         Ok(Finished { contenders, skipped, cases: results, complete })
     }
@@ -116,8 +126,13 @@ impl Runner {
         stop: &AtomicBool,
     ) -> Option<report::Case> {
         let mut results = BTreeMap::new();
-        let Runner { devices, peers, seconds, turns, hasty } = self;
+        let Runner { devices, peers, seconds, turns, hasty, .. } = self;
         let mut entries = entries(devices, peers, (case, data), &mut results);
+        let neighbours = Neighbours::start(case.neighbours);
+        if let Err(error) = &neighbours {
+            let failed = |entry: &mut Entry| entry.failure = Some(format!("no busy neighbours: {error}"));
+            entries.iter_mut().for_each(failed);
+        }
         let mut random = fastrand::Rng::with_seed(1);
         for turn in 0..MOST_TURNS {
             let settled = *hasty || turn >= ENOUGH && entries.iter().all(Entry::is_settled);
@@ -135,25 +150,30 @@ impl Runner {
                 entry.turn();
             }
         }
+        drop(neighbours);
         let mut report = report::Case {
             suite: case.suite.name().into(),
             family: case.family.into(),
             name: case.name.clone(),
             bytes: case.work.bytes,
+            written: case.work.written,
+            working_set: case.work.working_set,
+            arithmetic: case.work.arithmetic,
             flops: case.work.flops,
             tokens: case.work.tokens,
+            neighbours: case.neighbours,
             results: BTreeMap::new(),
         };
         for mut entry in entries {
             let device = devices.iter().find(|d| d.name() == entry.name);
             let memory = device.and_then(|d| memory(case, d, &entry.who));
             let profile = device.map(|d| profile(case, d, &mut entry.who)).unwrap_or_default();
-            let limits = contenders.iter().find(|c| c.name == entry.name).and_then(|c| c.limits);
+            let contender = contenders.iter().find(|c| c.name == entry.name);
             let outcome = match (entry.failure, Times::of(&entry.seconds)) {
                 (Some(reason), _) => Outcome::Failed(reason),
                 (None, None) => continue,
                 (None, Some(times)) => {
-                    let of_limit = limits.and_then(|l| report.of_limit(&l, times.best_s));
+                    let of_limit = contender.and_then(|c| c.of_limit(&report, times.best_s));
                     Outcome::Measured(Measured { times, of_limit, memory, profile })
                 }
             };
@@ -164,7 +184,7 @@ impl Runner {
     }
 }
 
-/// Everybody who has the case, prepared. Who fails at that is in `results` already.
+/// Every contender that has the case, prepared. Failures are in `results` already.
 fn entries<'a>(
     devices: &[Device],
     peers: &'a mut [Peer],
@@ -179,7 +199,7 @@ fn entries<'a>(
                 if shared.is_none() && !case.op.is_empty() && !peers.is_empty() {
                     shared = data.save(case, &ready);
                 }
-                entries.push(Entry::new(device.name(), Who::Device(ready)));
+                entries.push(Entry::new(device.name(), Who::Device(ready), case));
             }
             Err(error) => {
                 results.insert(device.name().into(), Outcome::Failed(error.to_string()));
@@ -192,7 +212,7 @@ fn entries<'a>(
             Ok(false) => {}
             Ok(true) => {
                 let name = peer.name.clone();
-                entries.push(Entry::new(&name, Who::Peer(peer)));
+                entries.push(Entry::new(&name, Who::Peer(peer), case));
             }
             Err(error) => {
                 results.insert(peer.name.clone(), Outcome::Failed(error.to_string()));
@@ -203,8 +223,9 @@ fn entries<'a>(
 }
 
 impl Entry<'_> {
-    fn new<'a>(name: &str, who: Who<'a>) -> Entry<'a> {
-        Entry { name: name.into(), who, repeats: 0, seconds: Vec::new(), spent: 0.0, failure: None }
+    fn new<'a>(name: &str, who: Who<'a>, case: &Case) -> Entry<'a> {
+        let turn = if case.suite == Suite::Load { LOADED_TURN } else { TURN };
+        Entry { name: name.into(), who, turn, repeats: 0, seconds: Vec::new(), spent: 0.0, failure: None }
     }
 
     /// Whether the best turns agree, or there will be no more.
@@ -219,7 +240,7 @@ impl Entry<'_> {
         self.failure.is_some() || self.seconds.last().is_some_and(|&s| s > SLOW)
     }
 
-    /// One turn: executions that nobody times (threads wake up, caches fill), then as many as make a turn.
+    /// One turn: untimed warm-up executions, then as many timed ones as make a turn.
     fn turn(&mut self) {
         let begin = Instant::now();
         self.take_turn();
@@ -231,7 +252,9 @@ impl Entry<'_> {
             // The first executions plan and touch memory; they only tell how often to repeat.
             match self.execute(1).and_then(|_| self.execute(1)) {
                 Ok(seconds) if seconds > SLOW => return self.seconds.push(seconds),
-                Ok(seconds) => self.repeats = (TURN / seconds.max(1e-9)).ceil().clamp(1.0, 10_000.0) as usize,
+                Ok(seconds) => {
+                    self.repeats = (self.turn / seconds.max(1e-9)).ceil().clamp(1.0, 10_000.0) as usize
+                }
                 Err(error) => return self.failure = Some(error.to_string()),
             }
         }
@@ -297,11 +320,22 @@ fn profile(case: &Case, device: &Device, who: &mut Who<'_>) -> Vec<Share> {
 fn contender(device: &Device) -> Fallible<Contender> {
     let limits = Calibration::renew(device)?.limits;
     let info = device.info();
+    let is_cpu = info.kind == DeviceKind::Cpu;
+    let bandwidths = if is_cpu { wootz::measure_bandwidth() } else { vec![] };
+    let of_size = |b: wootz::Bandwidth| report::Bandwidth {
+        bytes: b.bytes as f64,
+        read: b.read.round(),
+        write: b.write.round(),
+        copy: b.copy.round(),
+    };
+    let byte_ops_per_s = is_cpu.then(wootz::measure_byte_gops).flatten().map(|gops| (gops * 1e9).round());
     Ok(Contender {
         name: info.name.clone(),
         kind: if info.kind == DeviceKind::Software { Kind::Software } else { Kind::Device },
         description: info.description.clone(),
         limits: Some(report::Limits::new(limits.bytes_per_s, limits.flops_per_s)),
+        bandwidths: bandwidths.into_iter().map(of_size).collect(),
+        byte_ops_per_s,
     })
 }
 

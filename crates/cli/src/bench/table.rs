@@ -53,9 +53,12 @@ fn heading(run: &Run, case: &Case) -> Table {
     if several_devices(run) {
         head.push("device".into());
     }
-    head.extend(
-        ["best", "±", if case.suite == "memory" { "peak" } else { "rate" }, "of limit"].map(String::from),
-    );
+    let (time, figure, limit) = match case.suite.as_str() {
+        "memory" => ("best", "peak", "of limit"),
+        "load" => ("median", "rate", "of fair share"),
+        _ => ("best", "rate", "of limit"),
+    };
+    head.extend([time, "±", figure, limit].map(String::from));
     for peer in run.peers() {
         head.push(format!("vs {}", peer.name));
     }
@@ -73,7 +76,7 @@ fn row(table: &mut Table, run: &Run, case: &Case, device: &str) {
         None if case.results.contains_key(device) => cells.push(("failed".into(), BAD)),
         None => return,
         Some(measured) => {
-            let best = measured.times.best_s;
+            let best = case.time(measured);
             cells.push((seconds(best), Style::new()));
             cells.push((format!("{:.0} %", measured.times.spread * 100.0), DIM));
             let figure = match measured.memory {

@@ -9,7 +9,7 @@ use wootz_ir::build::{self, AttentionOptions};
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Number};
 
-/// What a case asks of attention.
+/// The parameters of an attention case.
 #[derive(Clone, Copy)]
 struct Problem {
     batch: usize,
@@ -20,6 +20,7 @@ struct Problem {
     depth: usize,
     values: usize,
     mask: Mask,
+    sinks: bool,
     position: Option<i64>,
     window: Option<usize>,
     softcap: Option<f64>,
@@ -43,6 +44,7 @@ const BASE: Problem = Problem {
     depth: 4,
     values: 4,
     mask: Mask::None,
+    sinks: false,
     position: None,
     window: None,
     softcap: None,
@@ -52,7 +54,7 @@ const BASE: Problem = Problem {
 /// Queries, keys and columns that are more than a tile of a device.
 const LONG: Problem = Problem { heads: 4, depth: 40, values: 72, ..BASE };
 
-const PROBLEMS: [(&str, Problem); 20] = [
+const PROBLEMS: [(&str, Problem); 24] = [
     ("plain", BASE),
     ("grouped_causal", Problem { batch: 2, heads: 6, position: Some(2), ..BASE }),
     ("grouped", Problem { batch: 2, heads: 6, ..BASE }),
@@ -78,6 +80,10 @@ const PROBLEMS: [(&str, Problem); 20] = [
         Problem { queries: 70, keys: 70, position: Some(0), window: Some(19), mask: Mask::Float, ..LONG },
     ),
     ("prefill_odd", Problem { queries: 33, keys: 41, depth: 35, values: 67, mask: Mask::Bool, ..LONG }),
+    ("sinks", Problem { sinks: true, position: Some(2), ..BASE }),
+    ("sinks_and_mask", Problem { sinks: true, mask: Mask::Float, position: Some(1), heads: 4, ..BASE }),
+    ("sinks_decode", Problem { sinks: true, queries: 1, keys: 600, position: Some(599), ..BASE }),
+    ("sinks_prefill", Problem { sinks: true, queries: 37, keys: 70, position: Some(33), ..LONG }),
     ("half_cache", Problem { keys: 9, position: Some(6), stored: Some(DType::F16), ..BASE }),
 ];
 
@@ -86,6 +92,7 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
         if level == Level::Quick {
             list.push(attention(dtype, PROBLEMS[1], LayoutClass::Transposed));
             list.push(attention(dtype, PROBLEMS[15], LayoutClass::Contiguous));
+            list.push(attention(dtype, PROBLEMS[20], LayoutClass::Contiguous));
             continue;
         }
         for problem in PROBLEMS {
@@ -116,6 +123,10 @@ fn attention(dtype: DType, (name, p): (&'static str, Problem), class: LayoutClas
     if p.mask != Mask::None {
         leaves.push(Leaf::contiguous(mask(p, dtype)));
     }
+    if p.sinks {
+        let scores = (0..p.heads).map(|h| Number::Float(h as f64 * 0.75 - 1.0));
+        leaves.push(Leaf::contiguous(HostTensor::new([p.heads], dtype, scores)));
+    }
     if let Some(position) = p.position {
         leaves.push(Leaf::contiguous(HostTensor::new([1], DType::I32, [Number::Int(position)])));
     }
@@ -132,6 +143,7 @@ fn attention(dtype: DType, (name, p): (&'static str, Problem), class: LayoutClas
         let options = AttentionOptions {
             scale: None,
             mask: (p.mask != Mask::None).then(|| &n[3]),
+            sinks: p.sinks.then(|| &n[3 + usize::from(p.mask != Mask::None)]),
             position: p.position.map(|_| &n[n.len() - 1]),
             window: p.window,
             softcap: p.softcap,
@@ -156,8 +168,13 @@ fn mask(p: Problem, dtype: DType) -> HostTensor {
 fn expression(p: Problem) -> String {
     let optional = |value: Option<String>| value.unwrap_or("None".into());
     let mask = if p.mask == Mask::None { "None" } else { "d" };
+    let sinks = match (p.sinks, p.mask) {
+        (false, _) => "None",
+        (true, Mask::None) => "d",
+        (true, _) => "e",
+    };
     let position = optional(p.position.map(|v| v.to_string()));
     let window = optional(p.window.map(|v| v.to_string()));
     let softcap = optional(p.softcap.map(|v| v.to_string()));
-    format!("np_attention(a, b, c, {mask}, {position}, {window}, {softcap})")
+    format!("np_attention(a, b, c, {mask}, {position}, {window}, {softcap}, {sinks})")
 }

@@ -25,7 +25,7 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
     }
 }
 
-/// Exact, but for wide numbers to f16 or bf16: scalar code gets there by way of f32, and may round twice.
+/// Exact, except for wide numbers to f16 or bf16: scalar code converts through f32 and may round twice.
 fn tolerance(from: DType, to: DType) -> Tolerance {
     let wide = from == DType::F64 || (from.is_integer() && from.size() >= 4);
     let narrow = matches!(to, DType::F16 | DType::BF16);

@@ -3,6 +3,7 @@
 mod attention;
 mod cast;
 mod elementwise;
+mod experts;
 mod index;
 mod large;
 mod matmul;
@@ -50,6 +51,7 @@ pub fn cases(level: Level) -> Vec<Case> {
         attention::cases,
         index::cases,
         quant::cases,
+        experts::cases,
         wkv7::cases,
         large::cases,
     ] {

@@ -42,12 +42,12 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
 }
 
 /// Columns: two blocks of a large format, or three and some of a small one.
-fn columns(format: BlockFormat) -> usize {
+pub(super) fn columns(format: BlockFormat) -> usize {
     if format.block_len() >= 256 { 512 } else { 160 }
 }
 
 /// Quantised random rows: their bytes, and the values that these stand for.
-fn weights(random: &mut Random, format: BlockFormat, rows: usize) -> (HostTensor, Vec<f32>) {
+pub(super) fn weights(random: &mut Random, format: BlockFormat, rows: usize) -> (HostTensor, Vec<f32>) {
     let columns = columns(format);
     let width = format.bytes_of(columns).expect("whole blocks");
     let plain: Vec<f32> = (0..rows * columns).map(|_| random.uniform(-1.0, 1.0) as f32).collect();

@@ -30,8 +30,8 @@ use std::ops::Range;
 const TILE: usize = 64;
 /// Rows per stack, about: enough to pay for packing the keys.
 const ROWS: usize = 48;
-/// With this many units per worker it does not matter that some workers have one more.
-const EVEN: usize = 4;
+/// With fewer units than this, keys are divided too. A constant, so that results do not depend on the number of workers.
+const UNITS: usize = 32;
 /// Keys that are worth a part of their own.
 const PART: usize = 256;
 
@@ -128,6 +128,10 @@ pub struct Attention<'a, T, S> {
     pub v: Heads<'a, S>,
     /// An additive mask.
     pub mask: Option<MaskFn<'a, T>>,
+    /// A score for each head that takes its part of the softmax and gives nothing.
+    pub sinks: Option<&'a [T]>,
+    /// Whether a query's result must not depend on how many queries there are; then its keys are not divided.
+    pub batch_invariant: bool,
     /// Where results go; called from all workers at once, each row once.
     pub result: ResultFn<'a, T>,
 }
@@ -153,21 +157,14 @@ struct Unit {
 }
 
 impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
-    fn division(&self, workers: usize) -> Division {
+    fn division(&self) -> Division {
         let s = &self.shape;
         let per_query = (s.heads / s.groups.max(1)).max(1);
         let queries = (ROWS / per_query).clamp(1, s.queries.max(1));
         let stacks = s.queries.div_ceil(queries);
         let units = (s.batch * s.groups * stacks).max(1);
         let worthwhile = self.seen().div_ceil(PART).max(1);
-        let parts = if units < workers {
-            workers.div_ceil(units)
-        } else if units < EVEN * workers && !units.is_multiple_of(workers) {
-            // Three groups and two workers: one would do twice as much as the other.
-            2
-        } else {
-            1
-        };
+        let parts = if self.batch_invariant { 1 } else { UNITS.div_ceil(units) };
         Division { queries, stacks, parts: parts.min(worthwhile) }
     }
 
@@ -181,7 +178,8 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
         let (stack, index) = (index % division.stacks, index / division.stacks);
         let first = stack * division.queries;
         let queries = first..self.shape.queries.min(first + division.queries);
-        let start = self.rule.visible(queries.start, self.shape.keys).start;
+        // Whole tiles, so that the keys of a tile, and the order of sums, are the same whichever queries are in a stack.
+        let start = self.rule.visible(queries.start, self.shape.keys).start / TILE * TILE;
         let end = self.rule.visible(queries.end - 1, self.shape.keys).end.max(start);
         let share = split_range(end - start, TILE, part, division.parts);
         let keys = start + share.start..start + share.end;
@@ -192,7 +190,7 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
     pub fn scratch_bytes(&self, workers: usize) -> usize {
         let own = Stack::<T>::len(&self.shape, self.rows(), &self.tiling()) * workers;
         // Units are divided only if there are few, as `division` says.
-        let parts = 2 * EVEN * workers * self.rows() * (self.padded_width() + 2);
+        let parts = 2 * UNITS * self.rows() * (self.padded_width() + 2);
         (own + parts) * size_of::<T>() + ALIGN
     }
 
@@ -202,7 +200,7 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
 
     /// The most rows of a stack.
     fn rows(&self) -> usize {
-        self.division(1).queries * (self.shape.heads / self.shape.groups.max(1)).max(1)
+        self.division().queries * (self.shape.heads / self.shape.groups.max(1)).max(1)
     }
 
     fn padded_width(&self) -> usize {
@@ -221,7 +219,7 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
         if s.batch * s.heads * s.queries * s.width == 0 {
             return;
         }
-        let division = self.division(worker.count());
+        let division = self.division();
         let units = s.batch * s.groups * division.stacks * division.parts;
         let own = Stack::<T>::len(s, self.rows(), &self.tiling());
         let start = memory.get().cast::<T>();
@@ -246,12 +244,15 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
         worker.barrier();
         for first in worker.split(units / division.parts, 1) {
             let index = first * division.parts;
+            let unit = self.unit(division, index);
+            // The last unit that this worker has run may have had fewer rows, or it has run none.
+            stack.take(self, &unit);
             for part in 0..division.parts {
                 // SAFETY: the barrier has ended all writing of the slots.
                 let saved = unsafe { std::slice::from_raw_parts(slots.add(slot * (index + part)), slot) };
                 stack.join(saved, part == 0);
             }
-            stack.finish(self, &self.unit(division, index));
+            stack.finish(self, &unit);
         }
     }
 }

@@ -71,10 +71,14 @@ impl<'m, T: Elementary> Stack<'m, T> {
         }
     }
 
+    /// Makes the stack one of the rows of a unit.
+    pub fn take<S>(&mut self, problem: &Attention<T, S>, unit: &Unit) {
+        self.rows = problem.shape.heads / problem.shape.groups * unit.queries.len();
+    }
+
     /// Starts anew, and attends to all keys of the unit.
     pub fn run<S: LoadAs<T>>(&mut self, problem: &Attention<T, S>, unit: &Unit) {
-        let per_query = problem.shape.heads / problem.shape.groups;
-        self.rows = per_query * unit.queries.len();
+        self.take(problem, unit);
         self.mixed.fill(T::ZERO);
         self.sum.fill(T::ZERO);
         self.largest.fill(T::of(f64::NEG_INFINITY));
@@ -207,10 +211,11 @@ impl<'m, T: Elementary> Stack<'m, T> {
     pub fn finish<S: LoadAs<T>>(&mut self, problem: &Attention<T, S>, unit: &Unit) {
         for row in 0..self.rows {
             let mixed = &mut self.mixed[row * self.padded..][..self.width];
-            let sum = self.sum[row];
-            let scale = if sum == T::ZERO { T::ZERO } else { T::ONE / sum };
+            let at = row_of(problem, unit, row);
+            let sink = problem.sinks.map(|sinks| sinks[at[1]]);
+            let scale = share(self.sum[row], self.largest[row], sink);
             mixed.iter_mut().for_each(|m| *m = *m * scale);
-            (problem.result)(row_of(problem, unit, row), mixed);
+            (problem.result)(at, mixed);
         }
     }
 
@@ -239,6 +244,18 @@ impl<'m, T: Elementary> Stack<'m, T> {
             self.largest[row] = largest;
         }
     }
+}
+
+/// What weighted values are multiplied by: one over the sum of weights, which are relative to the largest score, and of the
+/// sink's.
+fn share<T: Elementary>(sum: T, largest: T, sink: Option<T>) -> T {
+    let Some(sink) = sink.filter(|_| sum != T::ZERO) else {
+        return if sum == T::ZERO { T::ZERO } else { T::ONE / sum };
+    };
+    let (sum, largest, sink) = (sum.to_f64(), largest.to_f64(), sink.to_f64());
+    let most = largest.max(sink);
+    let kept = (largest - most).exp();
+    T::of(kept / (sum * kept + (sink - most).exp()))
 }
 
 /// Which query a row of a stack is: heads of the group within queries.

@@ -83,6 +83,8 @@ fn run<S: LoadAs<f32>>(
         k: heads(k, s.groups, s.keys, s.depth),
         v: heads(v, s.groups, s.keys, s.width),
         mask: if case.mask { Some(&fill) } else { None },
+        sinks: None,
+        batch_invariant: false,
         result: &result,
     };
     let mut scratch = Scratch::new();
@@ -108,6 +110,8 @@ fn cases() -> Vec<Case> {
         Case { shape: shape(4, 2, 1, 700, 32, 32), rule: at(650), mask: false },
         Case { shape: shape(1, 1, 1, 1500, 20, 7), rule: plain, mask: true },
         Case { shape: shape(4, 1, 70, 70, 16, 24), rule: at(0), mask: false },
+        // Stacks of several sizes, each in several parts.
+        Case { shape: shape(2, 1, 130, 900, 16, 24), rule: at(770), mask: false },
         Case {
             shape: shape(2, 2, 100, 130, 8, 16),
             rule: AttentionRule { window: Some(20), ..at(30) },
@@ -138,11 +142,14 @@ fn every_variant_on_any_team() {
         let v = round(values(s.batch * s.groups * s.keys * s.width, 3));
         let want = reference(&case, &q, &k, &v, &mask);
         let narrow = |v: &[f32]| v.iter().map(|&v| f16::from_f32(v)).collect::<Vec<_>>();
+        let alone = run(&case, 1, &q, &k, &v, &mask).into_iter().map(f32::to_bits).collect::<Vec<_>>();
         for workers in [1, 2, 5] {
-            for got in [
-                run(&case, workers, &q, &k, &v, &mask),
-                run(&case, workers, &q, &narrow(&k), &narrow(&v), &mask),
-            ] {
+            let wide = run(&case, workers, &q, &k, &v, &mask);
+            assert!(
+                wide.iter().map(|v| v.to_bits()).eq(alone.iter().copied()),
+                "{s:?} on {workers}: other bits"
+            );
+            for got in [wide, run(&case, workers, &q, &narrow(&k), &narrow(&v), &mask)] {
                 for (i, (g, w)) in got.iter().zip(&want).enumerate() {
                     assert!((*g as f64 - w).abs() < 2e-5, "{s:?} on {workers} at {i}: {g} not {w}");
                 }

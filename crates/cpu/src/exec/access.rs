@@ -154,6 +154,43 @@ pub unsafe fn iota(start: i64, step: i64, dst: *mut u8, n: usize) {
     }
 }
 
+/// How elements of a size that are computed as they are stored are read.
+pub fn same_reader(size: usize) -> ReadRun {
+    match size {
+        1 => read!(u8 => u8, |x| x),
+        2 => read!(u16 => u16, |x| x),
+        4 => read!(u32 => u32, |x| x),
+        _ => read!(u64 => u64, |x| x),
+    }
+}
+
+/// How elements of a size that are computed as they are stored are written.
+pub fn same_writer(size: usize) -> WriteRun {
+    match size {
+        1 => write!(u8 => u8, |x| x),
+        2 => write!(u16 => u16, |x| x),
+        4 => write!(u32 => u32, |x| x),
+        _ => write!(u64 => u64, |x| x),
+    }
+}
+
+/// `n` copies of a number as elements of an integer dtype or of a compute type.
+///
+/// # Safety
+/// `dst` is a block of `n` elements of the dtype.
+pub unsafe fn fill_elements(value: wootz_ir::Number, dtype: DType, dst: *mut u8, n: usize) {
+    // SAFETY: the caller's block.
+    unsafe {
+        match dtype {
+            DType::U8 | DType::I8 => std::slice::from_raw_parts_mut(dst, n).fill(value.to_i64() as u8),
+            DType::U16 | DType::I16 => {
+                std::slice::from_raw_parts_mut(dst.cast::<u16>(), n).fill(value.to_i64() as u16);
+            }
+            _ => fill(value, dtype.compute(), dst, n),
+        }
+    }
+}
+
 /// `n` copies of a number.
 ///
 /// # Safety

@@ -25,14 +25,23 @@ fn typed<T: PartialOrd + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, 
     if own.is_empty() {
         return;
     }
-    let row = workspace.slice::<T>(width);
     let tape = &task.inputs[0];
     // SAFETY: the points exist, the row is as long as the range, and workers take disjoint rows.
     unsafe {
+        let there = tape.in_memory(task.run).map(<*const u8>::cast::<T>);
+        let row = workspace.slice::<T>(if there.is_some() { 0 } else { width });
         let mut frame = tape.begin(task.run, workspace, width);
         let mut finish = task.epilogue.begin(task.run, workspace, 1);
         for index in own {
-            tape.load(task.run, &mut frame, index * width..(index + 1) * width, row.as_mut_ptr().cast());
+            // What lies in memory is looked at where it is.
+            let row = match there {
+                Some(base) => std::slice::from_raw_parts(base.add(index * width), width),
+                None => {
+                    let range = index * width..(index + 1) * width;
+                    tape.load(task.run, &mut frame, range, row.as_mut_ptr().cast());
+                    &*row
+                }
+            };
             let best = dispatch(Position { row, op }) as i64;
             task.epilogue.store(task.run, &mut finish, index..index + 1, (&raw const best).cast());
         }

@@ -4,7 +4,7 @@
 //! (half-precision queries, a half-precision cache under f64 queries) are first widened into shared memory.
 
 use super::Task;
-use super::tape::{Binding, Frame, Tape};
+use super::tape::{Frame, RunBuffers, Tape};
 use super::workspace::Workspace;
 use crate::attention::{Attention, AttentionRule, AttentionShape, Heads};
 use crate::gemm::LoadAs;
@@ -83,6 +83,8 @@ fn kernel_bytes<T: Elementary + LoadAs<T>>(step: &Step, workers: usize) -> usize
         k: nowhere,
         v: nowhere,
         mask: None,
+        sinks: None,
+        batch_invariant: false,
         result: &|_, _| {},
     };
     problem.scratch_bytes(workers)
@@ -148,6 +150,11 @@ fn typed<T: Elementary + LoadAs<T> + bytemuck::Pod, S: LoadAs<T>>(
             hidden.load(first + keys.start..first + keys.end, out);
         }
     };
+    let sinks = workspace.slice::<T>(if spec.sinks { shape.heads } else { 0 });
+    if spec.sinks {
+        let tape = &task.inputs[3 + usize::from(spec.mask)];
+        OwnTape::new(tape, task.run, workspace, shape.heads).load(0..shape.heads, sinks);
+    }
     let problem = Attention::<T, S> {
         shape,
         rule: rule(spec, position),
@@ -155,6 +162,8 @@ fn typed<T: Elementary + LoadAs<T> + bytemuck::Pod, S: LoadAs<T>>(
         k: operand(task, 1, staged[1]),
         v: operand(task, 2, staged[2]),
         mask: if spec.mask { Some(&mask) } else { None },
+        sinks: if spec.sinks { Some(sinks) } else { None },
+        batch_invariant: task.run.batch_invariant,
         result: &result,
     };
     // SAFETY: every worker comes here with equal arguments, and `shared_bytes` reserved the memory.
@@ -199,7 +208,7 @@ fn first_position(task: &Task<'_>, workspace: &Workspace) -> i64 {
 /// worker makes closures of its own and calls only those.
 struct OwnTape<'a> {
     tape: &'a Tape,
-    run: &'a Binding<'a>,
+    run: &'a RunBuffers<'a>,
     frame: UnsafeCell<Frame>,
 }
 
@@ -207,7 +216,7 @@ struct OwnTape<'a> {
 unsafe impl Sync for OwnTape<'_> {}
 
 impl<'a> OwnTape<'a> {
-    fn new(tape: &'a Tape, run: &'a Binding<'a>, workspace: &Workspace, points: usize) -> OwnTape<'a> {
+    fn new(tape: &'a Tape, run: &'a RunBuffers<'a>, workspace: &Workspace, points: usize) -> OwnTape<'a> {
         // SAFETY: the run binds the plan's buffers, and the workspace is this worker's.
         let frame = UnsafeCell::new(unsafe { tape.begin(run, workspace, points) });
         OwnTape { tape, run, frame }

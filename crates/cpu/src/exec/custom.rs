@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use wootz_ir::CustomKernel;
 use wootz_ir::custom::HostArray;
 
+/// An error goes to the run, which reports the first one at its end: other workers are in the same region.
 pub fn run(task: &Task<'_>, kernel: &CustomKernel) {
     let Some(host) = kernel.host().filter(|_| task.worker.index() == 0) else { return };
     let store = &task.step.stores[0];
@@ -26,6 +27,8 @@ pub fn run(task: &Task<'_>, kernel: &CustomKernel) {
         let result =
             unsafe { std::slice::from_raw_parts_mut(task.run.pointers[store.buffer as usize], length) };
         result.fill(0);
-        host(&operands, result);
+        if let Err(error) = host(&operands, result) {
+            task.failure.get_or_init(|| error);
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! Every loop here takes type-erased pointers to `n` elements each. A destination never overlaps a source, and pointers
 //! are aligned for their type; the tape guarantees both.
 
+use super::division;
 use crate::isa_fn;
 use crate::math::slices as math;
 use half::{bf16, f16};
@@ -36,7 +37,7 @@ pub fn take_fault() -> Option<Fault> {
 /// # Safety
 /// `p` points to `n` live, aligned elements that nobody writes.
 #[inline(always)]
-unsafe fn src<'a, T>(p: *const u8, n: usize) -> &'a [T] {
+pub(super) unsafe fn src<'a, T>(p: *const u8, n: usize) -> &'a [T] {
     // SAFETY: the caller promises exactly this.
     unsafe { std::slice::from_raw_parts(p.cast(), n) }
 }
@@ -44,7 +45,7 @@ unsafe fn src<'a, T>(p: *const u8, n: usize) -> &'a [T] {
 /// # Safety
 /// `p` points to `n` live, aligned elements that nobody else touches.
 #[inline(always)]
-unsafe fn dst<'a, T>(p: *mut u8, n: usize) -> &'a mut [T] {
+pub(super) unsafe fn dst<'a, T>(p: *mut u8, n: usize) -> &'a mut [T] {
     // SAFETY: the caller promises exactly this.
     unsafe { std::slice::from_raw_parts_mut(p.cast(), n) }
 }
@@ -111,6 +112,8 @@ macro_rules! loop3 {
         erased as Loop3
     }};
 }
+
+pub(super) use {loop1, loop2, loop3};
 
 /// Picks one expression by the Rust type of a compute type; bool is stored as a byte.
 macro_rules! by_type {
@@ -224,7 +227,7 @@ macro_rules! extreme {
 }
 
 /// Integer functions that look at each pair, and may fault.
-trait Checked: Copy {
+pub(super) trait Checked: Copy {
     fn floor_div(self, y: Self) -> Self;
     fn floor_rem(self, y: Self) -> Self;
     fn power(self, y: Self) -> Self;
@@ -299,6 +302,8 @@ pub fn binary(f: BinaryFn, t: ScalarType) -> Option<Loop2> {
         BinaryFn::Mul => arithmetic!(t, wrapping_mul, *),
         BinaryFn::Div => by_type!(t,
             F32 => loop2!(f32 => f32, |x, y| x / y), F64 => loop2!(f64 => f64, |x, y| x / y)),
+        BinaryFn::FloorDiv if t == ScalarType::I32 => Some(slice2!(i32, division::floor_div_i32)),
+        BinaryFn::FloorRem if t == ScalarType::I32 => Some(slice2!(i32, division::floor_rem_i32)),
         BinaryFn::FloorDiv => integers!(t, |x, y| x.floor_div(y)),
         BinaryFn::FloorRem => integers!(t, |x, y| x.floor_rem(y)),
         BinaryFn::Fmod => by_type!(t,

@@ -1,10 +1,10 @@
 //! Matrix products: operands packed from memory or from fused code, results through the epilogue.
 
 use super::Task;
-use super::tape::{Binding, Frame, Tape};
+use super::tape::{Frame, RunBuffers, Tape};
 use super::workspace::Workspace;
 use crate::gemm::{Gemm, PackSource, Shape, Sink, Strided, StridedSink, Widen};
-use crate::isa::Real;
+use crate::isa::{Isa, Kernel as IsaKernel, Real, dispatch};
 use crate::team::{SyncPtr, Worker};
 use half::{bf16, f16};
 use std::cell::UnsafeCell;
@@ -14,14 +14,14 @@ use wootz_plan::{Kernel, Load, Source, Step};
 
 /// `batch` products of `m×k` by `k×n`.
 #[derive(Clone, Copy)]
-pub struct Problem {
+pub struct BatchedShape {
     pub batch: usize,
     pub m: usize,
     pub n: usize,
     pub k: usize,
 }
 
-impl Problem {
+impl BatchedShape {
     fn shape(self) -> Shape {
         Shape { m: self.m, n: self.n, k: self.k }
     }
@@ -39,7 +39,7 @@ pub fn shared_bytes(step: &Step, workers: usize) -> usize {
     if batch >= workers { bytes(1).next_multiple_of(64) * workers } else { bytes(workers) }
 }
 
-pub fn run(task: &Task<'_>, workspace: &Workspace, problem: Problem) {
+pub fn run(task: &Task<'_>, workspace: &Workspace, problem: BatchedShape) {
     if problem.batch * problem.m * problem.n == 0 {
         return;
     }
@@ -90,7 +90,7 @@ struct Operand<'a> {
     _memory: std::marker::PhantomData<&'a [u8]>,
 }
 
-fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: Problem) {
+fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: BatchedShape) {
     let worker = task.worker;
     let gemm = Gemm::<T>::new(problem.shape());
     let whole_products = problem.batch >= worker.count();
@@ -102,6 +102,10 @@ fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: Problem) {
     } else {
         (0..problem.batch, worker, task.shared)
     };
+    // SAFETY: the run binds the plan's buffers, and workers take disjoint products.
+    if whole_products && unsafe { small_products::<T>(task, problem, products.clone()) } {
+        return;
+    }
     let frames = Frames::new(task, workspace, problem);
     for index in products.clone() {
         let a = source::<T>(task, &frames, 0, index, problem);
@@ -116,6 +120,90 @@ fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: Problem) {
     }
 }
 
+/// Products up to this extent are not worth packing.
+const SMALL: usize = 16;
+
+/// Products of small matrices that lie in memory one behind the other, and whose results do: plain loops. Returns whether these are
+/// such.
+///
+/// # Safety
+/// The run binds the plan's buffers, the products exist, and no other worker computes any of them.
+unsafe fn small_products<T: Packed>(task: &Task<'_>, problem: BatchedShape, products: Range<usize>) -> bool {
+    let BatchedShape { m, n, k, .. } = problem;
+    // SAFETY: as promised by the caller.
+    let places = unsafe {
+        (
+            task.inputs[0].in_memory(task.run),
+            task.inputs[1].in_memory(task.run),
+            task.epilogue.store_in_memory(task.run),
+        )
+    };
+    let (Some(a), Some(b), Some(c)) = places else { return false };
+    if m.max(n).max(k) > SMALL || k == 0 {
+        return false;
+    }
+    let (first, count) = (products.start, products.len());
+    // SAFETY: inputs and result hold `batch` matrices each, one behind the other; the result overlaps with neither input.
+    let (a, b, c) = unsafe {
+        (
+            std::slice::from_raw_parts(a.cast::<T>().add(first * m * k), count * m * k),
+            std::slice::from_raw_parts(b.cast::<T>().add(first * k * n), count * k * n),
+            std::slice::from_raw_parts_mut(c.cast::<T>().add(first * m * n), count * m * n),
+        )
+    };
+    dispatch(SmallProducts { a, b, c, problem });
+    true
+}
+
+struct SmallProducts<'a, T> {
+    a: &'a [T],
+    b: &'a [T],
+    c: &'a mut [T],
+    problem: BatchedShape,
+}
+
+impl<T: Packed> IsaKernel for SmallProducts<'_, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let BatchedShape { m, n, k, .. } = self.problem;
+        match (m, n, k) {
+            (2, 2, 2) => small::<T, 2>(self.a, self.b, self.c),
+            (3, 3, 3) => small::<T, 3>(self.a, self.b, self.c),
+            (4, 4, 4) => small::<T, 4>(self.a, self.b, self.c),
+            _ => {
+                let matrices = self.a.chunks_exact(m * k).zip(self.b.chunks_exact(k * n));
+                for ((a, b), c) in matrices.zip(self.c.chunks_exact_mut(m * n)) {
+                    for (row, to) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
+                        to.fill(T::ZERO);
+                        for (&x, line) in row.iter().zip(b.chunks_exact(n)) {
+                            to.iter_mut().zip(line).for_each(|(t, &y)| *t += x * y);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Products of square matrices whose extent is known.
+#[inline(always)]
+fn small<T: Packed, const N: usize>(a: &[T], b: &[T], c: &mut [T]) {
+    let square = N * N;
+    let matrices = a.chunks_exact(square).zip(b.chunks_exact(square));
+    for ((a, b), c) in matrices.zip(c.chunks_exact_mut(square)) {
+        for i in 0..N {
+            let mut row = [T::ZERO; N];
+            for p in 0..N {
+                for j in 0..N {
+                    row[j] += a[i * N + p] * b[p * N + j];
+                }
+            }
+            c[i * N..(i + 1) * N].copy_from_slice(&row);
+        }
+    }
+}
+
 /// This worker's state for the code of a step: one for all products, however many there are.
 struct Frames {
     inputs: [UnsafeCell<Frame>; 2],
@@ -123,8 +211,8 @@ struct Frames {
 }
 
 impl Frames {
-    fn new(task: &Task<'_>, workspace: &Workspace, problem: Problem) -> Frames {
-        let Problem { m, n, k, .. } = problem;
+    fn new(task: &Task<'_>, workspace: &Workspace, problem: BatchedShape) -> Frames {
+        let BatchedShape { m, n, k, .. } = problem;
         // SAFETY: the run binds the plan's buffers, and the workspace is this worker's.
         let begin = |tape: &Tape, points| UnsafeCell::new(unsafe { tape.begin(task.run, workspace, points) });
         Frames {
@@ -139,7 +227,7 @@ fn source<'a, T: Packed>(
     frames: &'a Frames,
     slot: usize,
     index: usize,
-    problem: Problem,
+    problem: BatchedShape,
 ) -> Box<dyn PackSource<T> + 'a> {
     let input = &task.step.inputs[slot];
     if let Some(load) = input.plain()
@@ -159,7 +247,7 @@ fn source<'a, T: Packed>(
 }
 
 /// Matrix `index` of a plain operand; `None` for a load that is not from memory.
-fn operand<'a>(load: &Load, run: &Binding<'a>, slot: usize, index: usize) -> Option<Operand<'a>> {
+fn operand<'a>(load: &Load, run: &RunBuffers<'a>, slot: usize, index: usize) -> Option<Operand<'a>> {
     let Source::Buffer(buffer) = load.source else { return None };
     let rank = load.layout.shape.rank();
     let batch = wootz_ir::Shape::from(&load.layout.shape[..rank - 2]);
@@ -181,7 +269,7 @@ fn operand<'a>(load: &Load, run: &Binding<'a>, slot: usize, index: usize) -> Opt
 /// An operand that is computed: row-major, `columns` wide, from point `offset` of the tape on.
 struct Code<'a> {
     tape: &'a Tape,
-    run: &'a Binding<'a>,
+    run: &'a RunBuffers<'a>,
     frame: &'a UnsafeCell<Frame>,
     offset: usize,
     columns: usize,
@@ -237,7 +325,7 @@ fn sink<'a, T: Packed>(
     task: &'a Task<'_>,
     frames: &'a Frames,
     index: usize,
-    problem: Problem,
+    problem: BatchedShape,
 ) -> Box<dyn Sink<T> + 'a> {
     let offset = index * problem.m * problem.n;
     let tape = task.epilogue;
@@ -267,9 +355,9 @@ impl<T: Real> Sink<T> for Finish<'_> {
 fn integers<T: crate::gemm::Wrapping + bytemuck::Pod>(
     task: &Task<'_>,
     workspace: &Workspace,
-    problem: Problem,
+    problem: BatchedShape,
 ) {
-    let Problem { batch, m, n, k } = problem;
+    let BatchedShape { batch, m, n, k } = problem;
     let (left, right) = (&task.inputs[0], &task.inputs[1]);
     let (a, b, sums) = (workspace.slice::<T>(k), workspace.slice::<T>(n), workspace.slice::<T>(n));
     // SAFETY: the points exist, the buffers are as long as the ranges, and workers take disjoint rows.

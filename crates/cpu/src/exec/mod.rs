@@ -11,27 +11,33 @@ mod workspace;
 mod arg_reduce;
 mod attention;
 mod custom;
+mod division;
+mod experts;
 mod gather;
 mod map;
 mod matmul;
+mod narrow;
 mod quant;
 mod reduce;
 mod rope;
 mod rows;
 mod scatter;
+pub(crate) mod small;
 mod sort;
 mod wkv7;
 
 use crate::backend::CpuBackend;
 use crate::profile;
+use crate::scratch::NoMemory;
 use crate::team::{SyncPtr, Team, Worker};
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
-use tape::{Binding, Tape};
+use tape::{RunBuffers, Tape};
 use wootz_backend::{Buffer, Executable, Run};
-use wootz_ir::{Error, Result};
+use wootz_ir::{DType, Error, Result};
 use wootz_plan::fault::NO_FAULT;
 use wootz_plan::{Kernel, Place, Plan, Step};
 use workspace::{Workspace, with_workspace};
@@ -44,6 +50,8 @@ pub(crate) struct CpuExecutable {
     shared: usize,
     /// Whether the work is worth waking the team.
     parallel: bool,
+    /// Whether any number of workers computes the same bits, so that a busy machine may have fewer.
+    adaptive: bool,
     /// The leaves that a step updates in place.
     written_leaves: Vec<usize>,
 }
@@ -67,9 +75,20 @@ pub(crate) struct Task<'a> {
     epilogue: &'a Tape,
     columns: bool,
     coded: bool,
-    run: &'a Binding<'a>,
+    run: &'a RunBuffers<'a>,
     worker: &'a Worker<'a>,
     shared: SyncPtr<u8>,
+    /// What a user's kernel failed with.
+    failure: &'a OnceLock<Error>,
+}
+
+/// Whether workers add up partial sums, whose rounding depends on how many there are.
+fn depends_on_workers(step: &Step, workers: usize) -> bool {
+    match step.kernel {
+        Kernel::Reduce { .. } => reduce::shared_bytes(step, workers) > 0,
+        Kernel::Matmul { m, n, k, .. } => crate::gemm::divides_depth(m, n, k),
+        _ => false,
+    }
 }
 
 /// Elementary operations below which one thread is faster than two.
@@ -85,19 +104,21 @@ impl CpuExecutable {
             }
         }
         let workers = Team::global().size();
-        let mut steps: Vec<Compiled> = plan.steps.iter().map(Compiled::new).collect();
+        let mut steps: Vec<Compiled> =
+            plan.steps.iter().map(|step| Compiled::new(step, &plan.params)).collect();
         let shared: Vec<usize> = plan.steps.iter().map(|step| shared_bytes(step, workers)).collect();
         mark_shared(&plan.steps, &mut steps, &shared);
         let shared = shared.into_iter().max().unwrap_or(0);
         let parallel =
             workers > 1 && plan.steps.iter().map(work).fold(0, usize::saturating_add) > PARALLEL_WORK;
+        let adaptive = !plan.steps.iter().any(|step| depends_on_workers(step, workers));
         let written =
             plan.steps.iter().flat_map(Step::writes).filter_map(|id| match plan.buffers[id as usize].place {
                 Place::Leaf(i) => Some(i),
                 Place::Result(_) | Place::Scratch(_) => None,
             });
         let written_leaves = written.collect();
-        Ok(CpuExecutable { plan, steps, shared, parallel, written_leaves })
+        Ok(CpuExecutable { plan, steps, shared, parallel, adaptive, written_leaves })
     }
 
     /// Runs the plan to its end.
@@ -134,15 +155,26 @@ impl CpuExecutable {
                 Place::Scratch(offset) => base.wrapping_add(offset),
             });
         }
-        let binding = Binding { pointers: &pointers, params: run.params };
+        let binding =
+            RunBuffers { pointers: &pointers, params: run.params, batch_invariant: plan.batch_invariant };
         let shared = SyncPtr::new(base.wrapping_add(plan.scratch.next_multiple_of(64)));
         let fault = AtomicU32::new(NO_FAULT);
         let watched = profile::is_watched();
-        let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault, watched);
-        if self.parallel {
-            Team::global().run(&walk)
-        } else {
-            walk(&Worker::solo())
+        let failure = OnceLock::new();
+        let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault, &failure, watched);
+        let run = || match (self.parallel, self.adaptive) {
+            (true, true) => Team::global().run_adaptively(&walk),
+            (true, false) => Team::global().run(&walk),
+            (false, _) => walk(&Worker::solo()),
+        };
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+            match payload.downcast::<NoMemory>() {
+                Ok(missing) => return Err(backend.out_of_memory(missing.0, "working memory")),
+                Err(payload) => resume_unwind(payload),
+            }
+        }
+        if let Some(error) = failure.into_inner() {
+            return Err(error);
         }
         plan.fault(fault.into_inner(), "cpu")?;
         Ok(results)
@@ -150,13 +182,16 @@ impl CpuExecutable {
 
     fn walk(
         &self,
-        run: &Binding<'_>,
+        run: &RunBuffers<'_>,
         worker: &Worker<'_>,
         shared: SyncPtr<u8>,
         fault: &AtomicU32,
+        failure: &OnceLock<Error>,
         watched: bool,
     ) {
         with_workspace(|workspace| {
+            // What a run that did not come to its end has noted is not this one's.
+            loops::take_fault();
             for (i, (step, compiled)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
                 if compiled.barrier {
                     worker.barrier();
@@ -172,6 +207,7 @@ impl CpuExecutable {
                     run,
                     worker,
                     shared,
+                    failure,
                 };
                 task.execute(workspace);
                 if let Some(begin) = begin {
@@ -210,17 +246,17 @@ fn bound(bound: &Buffer, planned: &wootz_plan::Buffer) -> Result<*mut u8> {
 }
 
 impl Compiled {
-    fn new(step: &Step) -> Compiled {
+    fn new(step: &Step, params: &[DType]) -> Compiled {
         let by_columns = match step.kernel {
             Kernel::Reduce { inner, .. } => reduce::by_columns(&step.inputs[0], inner),
             _ => None,
         };
         let columns = by_columns.is_some();
         let inputs = match by_columns {
-            Some(input) => vec![Tape::new(&input, &[])],
-            None => step.inputs.iter().map(|input| Tape::new(input, &[])).collect(),
+            Some(input) => vec![Tape::new(&input, &[], params)],
+            None => step.inputs.iter().map(|input| Tape::new(input, &[], params)).collect(),
         };
-        let epilogue = Tape::new(&step.epilogue, &step.stores);
+        let epilogue = Tape::new(&step.epilogue, &step.stores, params);
         Compiled { inputs, epilogue, columns, barrier: step.barrier, coded: false }
     }
 }
@@ -256,7 +292,7 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
         Kernel::Matmul { .. } => matmul::shared_bytes(step, workers),
         Kernel::Reduce { .. } => reduce::shared_bytes(step, workers),
         Kernel::Attention(_) => attention::shared_bytes(step, workers),
-        Kernel::QuantMatmul { .. } => quant::shared_bytes(step, workers),
+        Kernel::QuantMatmul { .. } | Kernel::ExpertMatmul { .. } => quant::shared_bytes(step, workers),
         Kernel::Sort { .. } | Kernel::ArgSort { .. } => sort::shared_bytes(step, workers),
         Kernel::Map
         | Kernel::ArgReduce(_)
@@ -282,6 +318,7 @@ fn work(step: &Step) -> usize {
     let own = match step.kernel {
         Kernel::Matmul { batch, m, n, k } => product(&[batch, m, n, k]) / 4,
         Kernel::QuantMatmul { .. } => product(&[step.input_shapes[0].count(), step.input_shapes[1][0]]) / 4,
+        Kernel::ExpertMatmul { .. } => product(&[step.shape.count(), step.input_shapes[0][1]]) / 4,
         Kernel::Attention(_) => product(&[step.shape.count(), step.input_shapes[1][2]]) / 2,
         Kernel::Softmax { .. } | Kernel::Sort { .. } | Kernel::ArgSort { .. } => product(&[around, 7]),
         _ => 0,
@@ -303,13 +340,13 @@ impl Task<'_> {
             Kernel::LayerNorm { eps } => rows::layer_norm(self, workspace, eps.get()),
             Kernel::Rope(style) => rope::run(self, workspace, *style),
             Kernel::Matmul { batch, m, n, k } => {
-                matmul::run(self, workspace, matmul::Problem { batch: *batch, m: *m, n: *n, k: *k });
+                matmul::run(self, workspace, matmul::BatchedShape { batch: *batch, m: *m, n: *n, k: *k });
             }
             Kernel::Attention(spec) => attention::run(self, workspace, spec),
             Kernel::Gather { axis } => gather::run(self, workspace, *axis as usize),
             Kernel::Scatter { axis, mode } => scatter::scatter(self, workspace, *axis as usize, *mode),
             Kernel::WriteAt { axis } => scatter::write_at(self, workspace, *axis as usize),
-            Kernel::QuantMatmul { .. } => quant::matmul(self, workspace),
+            Kernel::QuantMatmul { .. } | Kernel::ExpertMatmul { .. } => quant::matmul(self, workspace),
             Kernel::QuantGather { format } => quant::gather(self, workspace, *format),
             Kernel::Wkv7 => wkv7::run(self, workspace),
             Kernel::Custom(kernel) => custom::run(self, kernel),

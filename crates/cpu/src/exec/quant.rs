@@ -1,9 +1,14 @@
 //! Quantised products and look-ups: weights stay as they are in the file.
+//!
+//! A product with chosen matrices of a stack is the same product, matrix by matrix, of the rows that chose it
+//! ([`super::experts`]).
 
 use super::Task;
+use super::experts::Choices;
 use super::gather::resolve;
 use super::workspace::Workspace;
 use crate::quant::{ActLayout, Acts, Output, Weights, matmul_rows};
+use smallvec::SmallVec;
 use wootz_blocks::{BlockFormat, dequantize};
 use wootz_plan::{Kernel, Source, Step};
 
@@ -19,24 +24,40 @@ fn is_direct(step: &Step) -> bool {
 
 /// What a step multiplies.
 #[derive(Clone, Copy, PartialEq)]
-struct Problem {
+struct BatchedShape {
     format: BlockFormat,
     rows: usize,
     columns: usize,
     width: usize,
+    /// Matrices to choose from, and how many of them each row chooses.
+    stack: Option<(usize, usize)>,
     /// Of activations as integers, where there is an integer product.
     layout: Option<ActLayout>,
 }
 
-impl Problem {
-    /// `None` if the step is no quantised product, or an empty one.
-    fn of(step: &Step) -> Option<Problem> {
-        let Kernel::QuantMatmul { format, activations } = step.kernel else { return None };
+impl BatchedShape {
+    /// `None` if the step is not a quantised product, or an empty one.
+    fn of(step: &Step) -> Option<BatchedShape> {
+        let (format, activations, stack) = match step.kernel {
+            Kernel::QuantMatmul { format, activations } => (format, activations, None),
+            Kernel::ExpertMatmul { format, activations } => {
+                let stack = (step.input_shapes[1][0], step.input_shapes[2][1]);
+                (format, activations, Some(stack))
+            }
+            _ => return None,
+        };
         let (x, weights) = (&step.input_shapes[0], &step.input_shapes[1]);
-        let columns = weights[1] / format.block_bytes() * format.block_len();
+        let [.., width, bytes] = **weights else { return None };
+        let columns = bytes / format.block_bytes() * format.block_len();
         let rows = x.count().checked_div(columns)?;
         let layout = ActLayout::new(columns, activations).filter(|_| Weights::supports(format));
-        (rows * weights[0] > 0).then_some(Problem { format, rows, columns, width: weights[0], layout })
+        let problem = BatchedShape { format, rows, columns, width, stack, layout };
+        (problem.out_rows() * width > 0).then_some(problem)
+    }
+
+    /// Rows of the result.
+    fn out_rows(&self) -> usize {
+        self.rows * self.stack.map_or(1, |(_, slots)| slots)
     }
 
     /// Bytes of one copy of the activations.
@@ -54,19 +75,19 @@ impl Problem {
 
 /// Activations coded, and results that an epilogue has yet to finish.
 pub fn shared_bytes(step: &Step, workers: usize) -> usize {
-    let Some(problem) = Problem::of(step) else { return 0 };
-    let results = if is_direct(step) { 0 } else { problem.rows * problem.width * 4 };
+    let Some(problem) = BatchedShape::of(step) else { return 0 };
+    let results = if is_direct(step) { 0 } else { problem.out_rows() * problem.width * 4 };
     problem.coded_bytes() * problem.copies(workers) + results
 }
 
 /// Whether a step leaves coded activations at the start of the shared memory.
 pub fn codes(step: &Step) -> bool {
-    Problem::of(step).is_some()
+    BatchedShape::of(step).is_some()
 }
 
 /// Whether what `earlier` coded is what `later` would code again.
 pub fn same_codes(earlier: &Step, later: &Step) -> bool {
-    let (Some(a), Some(b)) = (Problem::of(earlier), Problem::of(later)) else { return false };
+    let (Some(a), Some(b)) = (BatchedShape::of(earlier), BatchedShape::of(later)) else { return false };
     (a.columns, a.layout) == (b.columns, b.layout)
         && earlier.input_shapes[0] == later.input_shapes[0]
         && earlier.inputs[0] == later.inputs[0]
@@ -74,7 +95,7 @@ pub fn same_codes(earlier: &Step, later: &Step) -> bool {
 
 /// Whether a step uses shared memory for more than coded activations.
 pub fn keeps_results(step: &Step) -> bool {
-    !matches!(step.kernel, Kernel::QuantMatmul { .. }) || !is_direct(step)
+    !matches!(step.kernel, Kernel::QuantMatmul { .. } | Kernel::ExpertMatmul { .. }) || !is_direct(step)
 }
 
 /// The bytes of a plain operand.
@@ -90,7 +111,7 @@ fn bytes<'a>(task: &'a Task<'_>, slot: usize) -> &'a [u8] {
 /// A worker's part of a product.
 struct Product<'a> {
     task: &'a Task<'a>,
-    problem: Problem,
+    problem: BatchedShape,
     /// Where this worker finds the activations.
     coded: *mut u8,
     /// The rows of activations that this worker codes, and whether others wait for them.
@@ -101,7 +122,7 @@ struct Product<'a> {
 }
 
 pub fn matmul(task: &Task<'_>, workspace: &Workspace) {
-    let Some(problem) = Problem::of(task.step) else { return };
+    let Some(problem) = BatchedShape::of(task.step) else { return };
     let copies = problem.copies(task.worker.count());
     let bytes = problem.coded_bytes();
     let is_shared = copies == 1;
@@ -142,11 +163,11 @@ impl Product<'_> {
         if is_direct(self.task.step) {
             return;
         }
-        let (tape, Problem { rows, width, .. }) = (self.task.epilogue, self.problem);
+        let (tape, width) = (self.task.epilogue, self.problem.width);
         // SAFETY: this worker has just computed these results, and finishes no others.
         unsafe {
             let mut frame = tape.begin(self.task.run, workspace, own.len());
-            for row in 0..rows {
+            for row in 0..self.problem.out_rows() {
                 let points = row * width + own.start..row * width + own.end;
                 let from = output.add(points.start).cast_const().cast();
                 tape.store(self.task.run, &mut frame, points, from);
@@ -156,7 +177,7 @@ impl Product<'_> {
 
     /// Activations as codes of 8 or 16 bits, integer dot products.
     fn by_integers(&self, workspace: &Workspace, layout: ActLayout) {
-        let (task, Problem { format, rows, columns, width, .. }) = (self.task, self.problem);
+        let (task, BatchedShape { format, rows, columns, width, stack, .. }) = (self.task, self.problem);
         let words = layout.words();
         let codes: *mut u32 = self.coded.cast();
         let row_values = workspace.slice::<f32>(columns);
@@ -176,20 +197,34 @@ impl Product<'_> {
             }
             let records = std::slice::from_raw_parts(codes, rows * words);
             let acts = Acts::new(layout, records).expect("whole records were made");
-            let weights = Weights::new(format, bytes(task, 1), width, columns)
-                .expect("the node was built with whole rows of a format that has a kernel");
+            let acts = acts.batch_invariant(task.run.batch_invariant);
             let own = task.worker.split(width, GRAIN);
-            let output = self.output();
-            if !own.is_empty() {
-                matmul_rows(&weights, &acts, own.clone(), Output::new(output, width));
-                self.finish(workspace, own, output);
+            if own.is_empty() {
+                return;
             }
+            let (bytes, output) = (bytes(task, 1), self.output());
+            let weights = |bytes| {
+                Weights::new(format, bytes, width, columns)
+                    .expect("the node was built with whole rows of a format that has a kernel")
+            };
+            match stack {
+                None => matmul_rows(&weights(bytes), &acts, own.clone(), Output::new(output, width)),
+                Some((experts, slots)) => {
+                    let matrix = bytes.len() / experts;
+                    for group in Choices::new(task, workspace, experts, slots).groups() {
+                        let weights = weights(&bytes[group.expert * matrix..][..matrix]);
+                        let to = Output::new(output, width).rows(group.pairs);
+                        matmul_rows(&weights, &acts.rows_of(group.rows), own.clone(), to);
+                    }
+                }
+            }
+            self.finish(workspace, own, output);
         }
     }
 
     /// Rows turned into floats one by one, for formats without an integer product.
     fn by_floats(&self, workspace: &Workspace) {
-        let (task, Problem { format, rows, columns, width, .. }) = (self.task, self.problem);
+        let (task, BatchedShape { format, rows, columns, width, stack, .. }) = (self.task, self.problem);
         let x: *mut f32 = self.coded.cast();
         // SAFETY: as in `by_integers`.
         unsafe {
@@ -203,21 +238,35 @@ impl Product<'_> {
                 self.meet();
             }
             let own = task.worker.split(width, GRAIN);
-            let output = self.output();
-            let weights = bytes(task, 1);
-            let row_bytes = weights.len() / width;
+            if own.is_empty() {
+                return;
+            }
+            let (weights, output) = (bytes(task, 1), self.output());
             let values = workspace.slice::<f32>(columns);
-            for column in own.clone() {
-                dequantize(format, &weights[column * row_bytes..][..row_bytes], values)
-                    .expect("whole blocks, as the node was built");
-                for row in 0..rows {
-                    let x = std::slice::from_raw_parts(x.add(row * columns), columns);
-                    *output.add(row * width + column) = dot(x, values);
+            // A matrix with the rows that it meets: where each is in x, and where its results go.
+            let mut multiply = |matrix: &[u8], met: &mut dyn Iterator<Item = (usize, usize)>| {
+                let row_bytes = matrix.len() / width;
+                let met: SmallVec<[(usize, usize); 64]> = met.collect();
+                for column in own.clone() {
+                    dequantize(format, &matrix[column * row_bytes..][..row_bytes], values)
+                        .expect("whole blocks, as the node was built");
+                    for &(row, to) in &met {
+                        let x = std::slice::from_raw_parts(x.add(row * columns), columns);
+                        *output.add(to * width + column) = dot(x, values);
+                    }
+                }
+            };
+            match stack {
+                None => multiply(weights, &mut (0..rows).map(|row| (row, row))),
+                Some((experts, slots)) => {
+                    let matrix = weights.len() / experts;
+                    for group in Choices::new(task, workspace, experts, slots).groups() {
+                        let met = group.rows.iter().zip(group.pairs).map(|(&r, &p)| (r as usize, p as usize));
+                        multiply(&weights[group.expert * matrix..][..matrix], &mut { met });
+                    }
                 }
             }
-            if !own.is_empty() {
-                self.finish(workspace, own, output);
-            }
+            self.finish(workspace, own, output);
         }
     }
 }

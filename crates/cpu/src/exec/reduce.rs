@@ -16,6 +16,8 @@ use wootz_plan::{Fused, Step};
 
 /// Outer points whose results are finished together.
 const BATCH: usize = 512;
+/// Lines up to this length are combined many at a time.
+const SHORT: usize = 32;
 /// Rows added into one running block before it is added to the next level, in column order.
 const ROWS: usize = 128;
 /// Columns that are folded together when they lie in memory: their running values stay in the first-level cache.
@@ -30,6 +32,8 @@ struct Combine {
     run: unsafe fn(*const u8, usize, *mut u8),
     /// Rows, `stride` values apart, into the first `n` running values.
     rows: unsafe fn(*mut u8, usize, *const u8, usize, usize),
+    /// So many runs of so many values, one behind the other, into one value each.
+    short: unsafe fn(*const u8, usize, usize, *mut u8),
     identity: Number,
     kind: ScalarType,
     size: usize,
@@ -39,7 +43,7 @@ impl Combine {
     fn new(op: ReduceOp, kind: ScalarType) -> Combine {
         let step =
             loops::binary(op.function(), kind).expect("reductions are asked for on types that have them");
-        let (run, rows) = match kind {
+        let (run, rows, short) = match kind {
             // Truth values are bytes of 0 and 1: any is their maximum, all their minimum.
             ScalarType::Bool => kernels::<u8>(op),
             ScalarType::I32 => kernels::<i32>(op),
@@ -50,14 +54,15 @@ impl Combine {
             ScalarType::F64 => kernels::<f64>(op),
         };
         let identity = op.identity(kind);
-        Combine { step, run, rows, identity, kind, size: kind.dtype().size() }
+        Combine { step, run, rows, short, identity, kind, size: kind.dtype().size() }
     }
 }
 
 type RunKernel = unsafe fn(*const u8, usize, *mut u8);
 type RowsKernel = unsafe fn(*mut u8, usize, *const u8, usize, usize);
+type ShortKernel = unsafe fn(*const u8, usize, usize, *mut u8);
 
-fn kernels<T: Run>(op: ReduceOp) -> (RunKernel, RowsKernel)
+fn kernels<T: Run>(op: ReduceOp) -> (RunKernel, RowsKernel, ShortKernel)
 where
     Sum: Reducer<T>,
     Prod: Reducer<T>,
@@ -65,10 +70,24 @@ where
     Max: Reducer<T>,
 {
     match op {
-        ReduceOp::Sum => (run_kernel::<Sum, T>, rows_kernel::<Sum, T>),
-        ReduceOp::Prod => (run_kernel::<Prod, T>, rows_kernel::<Prod, T>),
-        ReduceOp::Min | ReduceOp::All => (run_kernel::<Min, T>, rows_kernel::<Min, T>),
-        ReduceOp::Max | ReduceOp::Any => (run_kernel::<Max, T>, rows_kernel::<Max, T>),
+        ReduceOp::Sum => (run_kernel::<Sum, T>, rows_kernel::<Sum, T>, short_kernel::<Sum, T>),
+        ReduceOp::Prod => (run_kernel::<Prod, T>, rows_kernel::<Prod, T>, short_kernel::<Prod, T>),
+        ReduceOp::Min | ReduceOp::All => {
+            (run_kernel::<Min, T>, rows_kernel::<Min, T>, short_kernel::<Min, T>)
+        }
+        ReduceOp::Max | ReduceOp::Any => {
+            (run_kernel::<Max, T>, rows_kernel::<Max, T>, short_kernel::<Max, T>)
+        }
+    }
+}
+
+/// # Safety
+/// `x` points at `runs` runs of `inner` values, `out` at room for a value of each; the two do not overlap.
+unsafe fn short_kernel<R: Reducer<T>, T: Run>(x: *const u8, runs: usize, inner: usize, out: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let x = std::slice::from_raw_parts(x.cast(), runs * inner);
+        reduce::reduce_short::<R, T>(x, inner, std::slice::from_raw_parts_mut(out.cast(), runs));
     }
 }
 
@@ -207,6 +226,27 @@ impl Job<'_> {
         }
     }
 
+    /// Combines the short lines of some outer points into a value each, from `out` on: many lines are computed as one block.
+    ///
+    /// # Safety
+    /// As for [`Job::line`]; lines are not empty and no longer than [`SHORT`], and `out` has room for a value of each.
+    unsafe fn short_lines(&self, frame: &mut Frame, points: Range<usize>, blocks: &Blocks, out: *mut u8) {
+        let Job { inner, .. } = *self;
+        let Combine { size, short, .. } = self.combine;
+        // SAFETY: the points exist; a block has room for as many lines as are loaded at once.
+        unsafe {
+            if let Some(base) = self.tape.in_memory(self.task.run) {
+                return short(base.add(points.start * inner * size), points.len(), inner, out);
+            }
+            let lines = BLOCK / inner;
+            for start in points.clone().step_by(lines) {
+                let end = points.end.min(start + lines);
+                self.tape.load(self.task.run, frame, start * inner..end * inner, blocks.values);
+                short(blocks.values, end - start, inner, out.add((start - points.start) * size));
+            }
+        }
+    }
+
     /// Each worker takes some outer points and walks the row of each.
     ///
     /// # Safety
@@ -221,13 +261,18 @@ impl Job<'_> {
         let results = workspace.reserve(BATCH * 8);
         // SAFETY: ranges lie inside the input, results inside their block, and workers take disjoint points.
         unsafe {
-            let mut frame = self.tape.begin(task.run, workspace, inner);
+            let points = if inner <= SHORT { BLOCK } else { inner };
+            let mut frame = self.tape.begin(task.run, workspace, points);
             let mut finish = task.epilogue.begin(task.run, workspace, own.len());
             for start in own.clone().step_by(BATCH) {
                 let end = own.end.min(start + BATCH);
-                for point in start..end {
-                    let to = results.add((point - start) * combine.size);
-                    self.line(&mut frame, point * inner..(point + 1) * inner, &blocks, to);
+                if (1..=SHORT).contains(&inner) {
+                    self.short_lines(&mut frame, start..end, &blocks, results);
+                } else {
+                    for point in start..end {
+                        let to = results.add((point - start) * combine.size);
+                        self.line(&mut frame, point * inner..(point + 1) * inner, &blocks, to);
+                    }
                 }
                 task.epilogue.store(task.run, &mut finish, start..end, results);
             }

@@ -7,7 +7,7 @@ use super::loops::{self, Loop2, raise};
 use super::workspace::Workspace;
 use wootz_ir::op::ScatterMode;
 use wootz_ir::scalar::BinaryFn;
-use wootz_ir::{Fault, Span, View};
+use wootz_ir::{DType, Fault, Span, View};
 
 /// Points that are read and written at a time.
 const RUN: usize = 1024;
@@ -65,6 +65,67 @@ struct Target {
     write: WriteRun,
     /// Adds instead of replacing, through these two runs of working memory.
     add: Option<(Loop2, *mut u8, *mut u8)>,
+    /// Puts the values of one column where elements are stored as they are computed.
+    direct: Option<PutColumn>,
+}
+
+/// Puts values at the rows that indices name of a column with so many rows.
+///
+/// # Safety
+/// The column has so many rows, which are this worker's, and there is a value for each index.
+type PutColumn = unsafe fn(column: *mut u8, extent: usize, indices: &[i64], values: *const u8);
+
+/// # Safety
+/// As for [`PutColumn`].
+unsafe fn put_column<T: Addition, const ADD: bool>(
+    column: *mut u8,
+    extent: usize,
+    indices: &[i64],
+    values: *const u8,
+) {
+    let (column, values) = (column.cast::<T>(), values.cast::<T>());
+    for (i, &index) in indices.iter().enumerate() {
+        // SAFETY: the index is resolved into the column, and there is a value for it.
+        unsafe {
+            let (at, value) = (column.add(resolve(index, extent)), *values.add(i));
+            *at = if ADD { (*at).plus(value) } else { value };
+        }
+    }
+}
+
+/// Addition as elements add: integers wrap.
+trait Addition: Copy {
+    fn plus(self, other: Self) -> Self;
+}
+
+macro_rules! additions {
+    ($($t:ty, |$a:ident, $b:ident| $sum:expr;)*) => {$(
+        impl Addition for $t {
+            #[inline(always)]
+            fn plus(self, other: $t) -> $t {
+                let ($a, $b) = (self, other);
+                $sum
+            }
+        }
+    )*};
+}
+additions! {
+    f32, |a, b| a + b;
+    f64, |a, b| a + b;
+    u32, |a, b| a.wrapping_add(b);
+    u64, |a, b| a.wrapping_add(b);
+}
+
+fn direct(dtype: DType, mode: ScatterMode) -> Option<PutColumn> {
+    Some(match (dtype, mode) {
+        (DType::F32, ScatterMode::Add) => put_column::<f32, true>,
+        (DType::F64, ScatterMode::Add) => put_column::<f64, true>,
+        (DType::I32 | DType::U32, ScatterMode::Add) => put_column::<u32, true>,
+        (DType::I64 | DType::U64, ScatterMode::Add) => put_column::<u64, true>,
+        (DType::I32 | DType::U32 | DType::F32, ScatterMode::Set) => put_column::<u32, false>,
+        (DType::I64 | DType::U64 | DType::F64, ScatterMode::Set) => put_column::<u64, false>,
+        _ => return None,
+    })
 }
 
 impl Target {
@@ -86,6 +147,7 @@ impl Target {
             read: reader(store.dtype),
             write: writer(store.dtype),
             add: add.map(|add| (add, workspace.reserve(RUN * wide), workspace.reserve(RUN * wide))),
+            direct: direct(store.dtype, mode),
         }
     }
 
@@ -103,6 +165,10 @@ impl Target {
             match column {
                 Some(column) if indices.iter().all(|&i| i == indices[0]) => {
                     self.write_run(place(indices[0], column), values, indices.len());
+                }
+                None if self.direct.is_some() && self.extent > 0 => {
+                    let put = self.direct.expect("just looked");
+                    put(place(0, 0), self.extent, indices, values);
                 }
                 _ => {
                     for (i, &index) in indices.iter().enumerate() {

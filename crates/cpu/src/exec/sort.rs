@@ -7,7 +7,7 @@ use std::ops::Range;
 use wootz_ir::ScalarType;
 use wootz_plan::{Kernel, Step};
 
-/// A row from this length on is sorted by all workers together, if there are fewer rows than workers.
+/// A row from this length on is sorted by all workers together, if there are fewer rows than workers or just one.
 const LONG: usize = 1 << 16;
 
 /// Which order, and how much of it.
@@ -33,10 +33,10 @@ fn extent(step: &Step) -> (usize, usize) {
     (shape.count().checked_div(width).unwrap_or(0), width)
 }
 
-/// Whether so many workers sort a row together. A row of which little is wanted is not sorted whole.
+/// Whether that many workers sort one row together. Partial sorts are left to one worker.
 fn is_together(step: &Step, limit: usize, workers: usize) -> bool {
     let (rows, width) = extent(step);
-    rows < workers && (LONG..=LONGEST).contains(&width) && limit >= width / 4
+    (rows < workers || rows == 1) && (LONG..=LONGEST).contains(&width) && limit >= width / 4
 }
 
 /// Working memory for rows that are sorted together.
@@ -84,8 +84,12 @@ fn rows<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
     if limit == 0 {
         return;
     }
-    if task.worker.count() > 1 && is_together(task.step, order.limit, task.worker.count()) {
+    if is_together(task.step, order.limit, task.worker.count()) {
         for row in 0..rows {
+            if row > 0 {
+                // The memory of the last row is nobody's again.
+                task.worker.barrier();
+            }
             together::<T, S>(task, workspace, row, order);
         }
         return;
@@ -124,27 +128,39 @@ fn together<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
     // SAFETY: `shared_bytes` reserved the memory, for at least as many workers, and every worker comes here.
     let mut together = unsafe { Together::<S::Item>::new(task.worker, task.shared, width) };
     let share = together.share();
-    let values = workspace.slice::<T>(share.len());
+    let range: Range<usize> = row * width + share.start..row * width + share.end;
     // SAFETY: the points exist, `values` is as long as the range, and the workspace is this worker's.
-    unsafe {
-        let mut frame = tape.begin(task.run, workspace, share.len());
-        let range: Range<usize> = row * width + share.start..row * width + share.end;
-        tape.load(task.run, &mut frame, range, values.as_mut_ptr().cast());
-    }
-    let sorted = together.sort(S::BITS, |items| {
-        for ((item, &mut value), place) in items.iter_mut().zip(values).zip(share.clone()) {
+    let values: &[T] = unsafe {
+        match tape.in_memory(task.run) {
+            Some(base) => std::slice::from_raw_parts(base.cast::<T>().add(range.start), range.len()),
+            None => {
+                let values = workspace.slice::<T>(share.len());
+                let mut frame = tape.begin(task.run, workspace, share.len());
+                tape.load(task.run, &mut frame, range, values.as_mut_ptr().cast());
+                values
+            }
+        }
+    };
+    let (part, sorted) = together.sort(S::BITS, |items| {
+        for ((item, &value), place) in items.iter_mut().zip(values).zip(share.clone()) {
             *item = S::item(value, place, order.descending);
         }
     });
-    let first = &sorted[..limit.saturating_sub(share.start).min(share.len())];
-    let out = workspace.slice::<S::Out>(first.len());
-    for (to, &item) in out.iter_mut().zip(first) {
-        *to = S::finish(item, order.descending);
-    }
-    // SAFETY: the points exist, `out` is as long as their range, and workers store disjoint shares.
+    let first = &sorted[..limit.saturating_sub(part.start).min(part.len())];
+    let start = row * limit + part.start;
+    // SAFETY: the points exist, `out` is as long as their range, and workers store disjoint parts.
     unsafe {
-        let mut frame = task.epilogue.begin(task.run, workspace, out.len());
-        let start = row * limit + share.start;
-        task.epilogue.store(task.run, &mut frame, start..start + out.len(), out.as_ptr().cast());
+        let direct = task.epilogue.store_in_memory(task.run);
+        let out: &mut [S::Out] = match direct {
+            Some(to) => std::slice::from_raw_parts_mut(to.cast::<S::Out>().wrapping_add(start), first.len()),
+            None => workspace.slice(first.len()),
+        };
+        for (to, &item) in out.iter_mut().zip(first) {
+            *to = S::finish(item, order.descending);
+        }
+        if direct.is_none() {
+            let mut frame = task.epilogue.begin(task.run, workspace, out.len());
+            task.epilogue.store(task.run, &mut frame, start..start + out.len(), out.as_ptr().cast());
+        }
     }
 }

@@ -4,14 +4,15 @@
 //! the worker's workspace) or, for loads that lie in memory as the loops want them, a pointer straight into the buffer.
 //! Registers are shared by liveness, so that a long chain stays in the first-level cache.
 
-use super::access::{self, ReadRun, WriteRun, reader, writer};
+use super::access::{self, ReadRun, WriteRun};
 use super::loops::{self, Loop1, Loop2, Loop3};
+use super::narrow;
 use super::workspace::Workspace;
 use crate::copy::stream_bytes;
 use smallvec::SmallVec;
 use std::ops::Range;
 use wootz_ir::scalar::Instr;
-use wootz_ir::{Layout, Number, ScalarType};
+use wootz_ir::{DType, Layout, Number, ScalarType};
 use wootz_plan::{BufferId, Fused, Source, Store};
 
 /// Points per block: four KiB of f32.
@@ -43,8 +44,8 @@ enum Fill {
 
 /// Values that are the same at every point, written once per worker.
 enum Uniform {
-    Literal(Number, ScalarType),
-    Param(u32, ScalarType),
+    Literal(Number, DType),
+    Param(u32, DType),
     Load { buffer: BufferId, offset: usize, size: usize, read: ReadRun },
 }
 
@@ -67,6 +68,8 @@ struct Sink {
 
 /// Compiled fused code.
 pub struct Tape {
+    /// The narrow dtype that the code is computed in, instead of its compute type.
+    narrow: Option<DType>,
     /// Points in the iteration space.
     pub len: usize,
     /// The type of the first result.
@@ -94,10 +97,21 @@ struct Plain {
 }
 
 impl Tape {
-    /// Compiles code and the stores of its results (none for an input, whose value a kernel reads).
-    pub fn new(fused: &Fused, stores: &[Store]) -> Tape {
+    /// Compiles code and the stores of its results (none for an input, whose value a kernel reads), given the dtypes of the
+    /// plan's parameters.
+    pub fn new(fused: &Fused, stores: &[Store], params: &[DType]) -> Tape {
+        match narrow::program(fused, stores, params) {
+            Some((program, dtype)) => {
+                Tape::compiled(&Fused { program, ..fused.clone() }, stores, Some(dtype))
+            }
+            None => Tape::compiled(fused, stores, None),
+        }
+    }
+
+    fn compiled(fused: &Fused, stores: &[Store], narrow: Option<DType>) -> Tape {
         let program = &fused.program;
         let mut tape = Tape {
+            narrow,
             len: fused.shape.count(),
             result_type: program.results.first().map_or(ScalarType::F32, |_| program.result_type(0)),
             fills: Vec::new(),
@@ -167,23 +181,57 @@ impl Tape {
         let undefined = "the op table defines functions only on types that have them";
         match *instr {
             Instr::Load(index, _) => self.add_load(slot, &fused.loads[index as usize]),
-            Instr::Param(index, t) => self.add_uniform(slot, Uniform::Param(index, t)),
-            Instr::Literal(value, t) => self.add_uniform(slot, Uniform::Literal(value, t)),
-            Instr::Unary(f, t, a) => self.code.push(Code::One(loops::unary(f, t).expect(undefined), a, slot)),
+            Instr::Param(index, t) => {
+                self.add_uniform(slot, Uniform::Param(index, self.narrow_of(t).unwrap_or(t.dtype())))
+            }
+            Instr::Literal(value, t) => {
+                self.add_uniform(slot, Uniform::Literal(value, self.narrow_of(t).unwrap_or(t.dtype())))
+            }
+            Instr::Unary(f, t, a) => {
+                let code =
+                    self.narrow_of(t).map_or_else(|| loops::unary(f, t), |dtype| narrow::unary(f, dtype));
+                self.code.push(Code::One(code.expect(undefined), a, slot));
+            }
             Instr::Binary(f, t, a, b) => {
-                self.code.push(Code::Two(loops::binary(f, t).expect(undefined), a, b, slot));
+                let code =
+                    self.narrow_of(t).map_or_else(|| loops::binary(f, t), |dtype| narrow::binary(f, dtype));
+                self.code.push(Code::Two(code.expect(undefined), a, b, slot));
             }
             Instr::Fma(t, a, b, c) => {
                 self.code.push(Code::Three(loops::fma(t).expect(undefined), a, b, c, slot));
             }
-            Instr::Select(t, c, a, b) => self.code.push(Code::Three(loops::select(t), c, a, b, slot)),
+            Instr::Select(t, c, a, b) => {
+                let code = self.narrow_of(t).map_or_else(|| loops::select(t), narrow::select);
+                self.code.push(Code::Three(code, c, a, b, slot));
+            }
             Instr::Convert(from, to, a) => {
-                self.code.push(Code::One(loops::convert(from, to).expect(undefined), a, slot));
+                let code = self
+                    .narrow_of(to)
+                    .map_or_else(|| loops::convert(from, to), |dtype| Some(narrow::from_truth(dtype)));
+                self.code.push(Code::One(code.expect(undefined), a, slot));
             }
             Instr::Narrow(dtype, a) => {
                 self.code.push(Code::One(loops::narrow(dtype).expect(undefined), a, slot));
             }
         }
+    }
+
+    /// The narrow dtype that values of a compute type have here, if they do.
+    fn narrow_of(&self, t: ScalarType) -> Option<DType> {
+        self.narrow.filter(|_| t != ScalarType::Bool)
+    }
+
+    /// What elements of a dtype are while they are computed with.
+    fn held(&self, dtype: DType) -> DType {
+        if self.narrow == Some(dtype) { dtype } else { dtype.compute().dtype() }
+    }
+
+    fn reader(&self, dtype: DType) -> ReadRun {
+        if self.held(dtype) == dtype { access::same_reader(dtype.size()) } else { access::reader(dtype) }
+    }
+
+    fn writer(&self, dtype: DType) -> WriteRun {
+        if self.held(dtype) == dtype { access::same_writer(dtype.size()) } else { access::writer(dtype) }
     }
 
     fn add_uniform(&mut self, slot: Slot, uniform: Uniform) {
@@ -193,21 +241,21 @@ impl Tape {
     fn add_load(&mut self, slot: Slot, load: &wootz_plan::Load) {
         let register = self.registers[slot as usize];
         let size = load.dtype.size();
-        let stored_as_computed = load.dtype.compute().dtype() == load.dtype;
+        let stored_as_computed = self.held(load.dtype) == load.dtype;
         let layout = load.layout.clone();
         let fill = match load.source {
             Source::Kernel => Fill::Kernel,
             Source::Iota => Fill::Iota { layout, register },
             Source::Buffer(buffer) if is_broadcast(&layout) => {
-                let read = reader(load.dtype);
+                let read = self.reader(load.dtype);
                 return self.add_uniform(slot, Uniform::Load { buffer, offset: layout.offset, size, read });
             }
             Source::Buffer(buffer) if stored_as_computed && layout.is_contiguous() => {
                 Fill::Direct { buffer, offset: layout.offset, size }
             }
             Source::Buffer(buffer) => {
-                let wide = load.dtype.compute().dtype().size();
-                Fill::Strided { buffer, layout, size, wide, read: reader(load.dtype), register }
+                let (wide, read) = (self.held(load.dtype).size(), self.reader(load.dtype));
+                Fill::Strided { buffer, layout, size, wide, read, register }
             }
         };
         self.fills.push((slot, fill));
@@ -215,16 +263,17 @@ impl Tape {
 
     fn add_sink(&mut self, store: &Store, slot: Slot, program: &wootz_ir::scalar::Program) {
         let computed = is_computed(&program.instrs[slot as usize]);
-        let exact = store.dtype.compute().dtype() == store.dtype;
+        let exact = self.held(store.dtype) == store.dtype;
+        let write = self.writer(store.dtype);
         self.sinks.push(Sink {
             slot,
             buffer: store.buffer,
             size: store.dtype.size(),
-            write: writer(store.dtype),
+            write,
             direct: exact && store.layout.is_contiguous(),
             computed,
             layout: store.layout.clone(),
-            wide: store.dtype.compute().dtype().size(),
+            wide: self.held(store.dtype).size(),
             streams: self.len * store.dtype.size() >= STREAM_BYTES,
         });
     }
@@ -238,7 +287,7 @@ impl Tape {
     ///
     /// # Safety
     /// `run` binds the buffers of the plan, each as large as the plan says.
-    pub unsafe fn in_memory(&self, run: &Binding<'_>) -> Option<*const u8> {
+    pub unsafe fn in_memory(&self, run: &RunBuffers<'_>) -> Option<*const u8> {
         // SAFETY: the offset lies inside the buffer.
         self.plain.map(|p| unsafe { run.pointers[p.buffer as usize].add(p.byte_offset).cast_const() })
     }
@@ -247,7 +296,7 @@ impl Tape {
     ///
     /// # Safety
     /// As for [`Tape::in_memory`].
-    pub unsafe fn store_in_memory(&self, run: &Binding<'_>) -> Option<*mut u8> {
+    pub unsafe fn store_in_memory(&self, run: &RunBuffers<'_>) -> Option<*mut u8> {
         let [sink] = self.sinks.as_slice() else { return None };
         let passes = self.code.is_empty() && matches!(self.fills.as_slice(), [(_, Fill::Kernel)]);
         // SAFETY: the offset lies inside the buffer.
@@ -258,7 +307,7 @@ impl Tape {
     ///
     /// # Safety
     /// `run` binds the buffers of the plan; nobody else uses `workspace` while the frame lives.
-    pub unsafe fn begin(&self, run: &Binding<'_>, workspace: &Workspace, points: usize) -> Frame {
+    pub unsafe fn begin(&self, run: &RunBuffers<'_>, workspace: &Workspace, points: usize) -> Frame {
         let base = workspace.reserve(self.workspace());
         // SAFETY: the workspace has room for all registers.
         let slots = self.registers.iter().map(|&r| unsafe { base.add(r as usize * REGISTER) }).collect();
@@ -270,8 +319,10 @@ impl Tape {
             unsafe {
                 let register = base.add(*register as usize * REGISTER);
                 match uniform {
-                    Uniform::Literal(value, t) => access::fill(*value, *t, register, n),
-                    Uniform::Param(i, t) => access::fill(run.params[*i as usize], *t, register, n),
+                    Uniform::Literal(value, dtype) => access::fill_elements(*value, *dtype, register, n),
+                    Uniform::Param(i, dtype) => {
+                        access::fill_elements(run.params[*i as usize], *dtype, register, n);
+                    }
                     Uniform::Load { buffer, offset, size, read } => {
                         read(run.pointers[*buffer as usize].add(offset * size), 0, register, n);
                     }
@@ -286,7 +337,13 @@ impl Tape {
     /// # Safety
     /// `frame` is from [`Tape::begin`] for the same run with at least as many points; the points exist; no other worker
     /// stores any of them.
-    pub unsafe fn store(&self, run: &Binding<'_>, frame: &mut Frame, range: Range<usize>, kernel: *const u8) {
+    pub unsafe fn store(
+        &self,
+        run: &RunBuffers<'_>,
+        frame: &mut Frame,
+        range: Range<usize>,
+        kernel: *const u8,
+    ) {
         let kernel_size = self.kernel_size;
         let first = range.start;
         for start in range.clone().step_by(BLOCK) {
@@ -308,7 +365,7 @@ impl Tape {
     ///
     /// # Safety
     /// As for [`Tape::store`]; `out` has room for the range.
-    pub unsafe fn load(&self, run: &Binding<'_>, frame: &mut Frame, range: Range<usize>, out: *mut u8) {
+    pub unsafe fn load(&self, run: &RunBuffers<'_>, frame: &mut Frame, range: Range<usize>, out: *mut u8) {
         let slot = self.results[0];
         let size = self.result_type.dtype().size();
         for start in range.clone().step_by(BLOCK) {
@@ -331,7 +388,14 @@ impl Tape {
     ///
     /// # Safety
     /// As for [`Tape::store`].
-    unsafe fn block(&self, run: &Binding<'_>, frame: &mut Frame, start: usize, n: usize, kernel: *const u8) {
+    unsafe fn block(
+        &self,
+        run: &RunBuffers<'_>,
+        frame: &mut Frame,
+        start: usize,
+        n: usize,
+        kernel: *const u8,
+    ) {
         for (slot, fill) in &self.fills {
             // SAFETY: layouts stay inside their buffers for points that exist; a register holds a block.
             unsafe {
@@ -344,9 +408,13 @@ impl Tape {
                     Fill::Strided { buffer, layout, size, wide, read, register } => {
                         let from = run.pointers[*buffer as usize].cast_const();
                         let to = frame.base.add(*register as usize * REGISTER);
-                        for_each_run(layout, start, n, |done, position, stride, length| {
-                            read(from.add(position * size), stride, to.add(done * wide), length);
-                        });
+                        match (short_rows(layout), *size == *wide, *size) {
+                            (true, true, 4) => fill_short::<u32>(layout, start, n, from.cast(), to.cast()),
+                            (true, true, 8) => fill_short::<u64>(layout, start, n, from.cast(), to.cast()),
+                            _ => for_each_run(layout, start, n, |done, position, stride, length| {
+                                read(from.add(position * size), stride, to.add(done * wide), length);
+                            }),
+                        }
                     }
                     Fill::Iota { layout, register } => {
                         let to = frame.base.add(*register as usize * REGISTER);
@@ -381,7 +449,7 @@ impl Sink {
     ///
     /// # Safety
     /// The point exists.
-    unsafe fn at(&self, run: &Binding<'_>, start: usize) -> *mut u8 {
+    unsafe fn at(&self, run: &RunBuffers<'_>, start: usize) -> *mut u8 {
         // SAFETY: a contiguous store has its points in order.
         unsafe { run.pointers[self.buffer as usize].add((self.layout.offset + start) * self.size) }
     }
@@ -390,7 +458,7 @@ impl Sink {
     ///
     /// # Safety
     /// The points exist, and `from` has `n` values.
-    unsafe fn write(&self, run: &Binding<'_>, from: *const u8, start: usize, n: usize) {
+    unsafe fn write(&self, run: &RunBuffers<'_>, from: *const u8, start: usize, n: usize) {
         // SAFETY: the layout stays inside the buffer.
         unsafe {
             if self.direct {
@@ -413,16 +481,18 @@ pub struct Frame {
 }
 
 /// The buffers and parameters of one run.
-pub struct Binding<'a> {
+pub struct RunBuffers<'a> {
     /// For each buffer of the plan: its first byte.
     pub pointers: &'a [*mut u8],
     /// Scalar parameters.
     pub params: &'a [Number],
+    /// Whether a row's result must not depend on how many rows there are.
+    pub batch_invariant: bool,
 }
 
 // SAFETY: the pointers stay valid for the run, and steps share them by the plan's rules: no two workers write the
 // same element, and barriers stand between steps that conflict.
-unsafe impl Sync for Binding<'_> {}
+unsafe impl Sync for RunBuffers<'_> {}
 
 fn is_computed(instr: &Instr) -> bool {
     !matches!(instr, Instr::Load(..) | Instr::Param(..) | Instr::Literal(..))
@@ -446,6 +516,75 @@ fn is_uniform(instr: &Instr, fused: &Fused) -> bool {
             matches!(load.source, Source::Buffer(_)) && is_broadcast(&load.layout)
         }
         _ => false,
+    }
+}
+
+/// Whether the innermost axis is too short for a call per row.
+fn short_rows(layout: &Layout) -> bool {
+    layout.shape.rank() >= 2 && (2..=16).contains(&layout.shape[layout.shape.rank() - 1])
+}
+
+/// Copies the points `start..start + n` of a layout with short rows: rows of the last axis that follow each other along the axis
+/// before it are copied by one loop.
+///
+/// # Safety
+/// The points exist, their elements are readable, and `to` has room for them.
+unsafe fn fill_short<T: Copy>(layout: &Layout, start: usize, n: usize, from: *const T, to: *mut T) {
+    let rank = layout.shape.rank();
+    let (extent, stride) = (layout.shape[rank - 1], layout.strides[rank - 1]);
+    let (rows, row_stride) = (layout.shape[rank - 2], layout.strides[rank - 2]);
+    let mut done = 0;
+    while done < n {
+        let coords = layout.shape.unravel(start + done);
+        let position = layout.position(&coords) as isize;
+        let (row, column) = (coords[rank - 2], coords[rank - 1]);
+        // SAFETY: positions of points that exist are readable, and no more than `n` are written.
+        unsafe {
+            let (from, to) = (from.offset(position), to.add(done));
+            if column != 0 || n - done < extent {
+                let length = (extent - column).min(n - done);
+                for i in 0..length {
+                    *to.add(i) = *from.offset(i as isize * stride);
+                }
+                done += length;
+                continue;
+            }
+            let count = (rows - row).min((n - done) / extent);
+            match extent {
+                2 => copy_rows::<T, 2>(from, (row_stride, stride), to, count),
+                3 => copy_rows::<T, 3>(from, (row_stride, stride), to, count),
+                4 => copy_rows::<T, 4>(from, (row_stride, stride), to, count),
+                8 => copy_rows::<T, 8>(from, (row_stride, stride), to, count),
+                _ => {
+                    for r in 0..count {
+                        for i in 0..extent {
+                            let at = r as isize * row_stride + i as isize * stride;
+                            *to.add(r * extent + i) = *from.offset(at);
+                        }
+                    }
+                }
+            }
+            done += count * extent;
+        }
+    }
+}
+
+/// Copies `count` rows of `N` elements.
+///
+/// # Safety
+/// Every element is readable, and `to` has room for all.
+#[inline(always)]
+unsafe fn copy_rows<T: Copy, const N: usize>(
+    from: *const T,
+    (row_stride, stride): (isize, isize),
+    to: *mut T,
+    count: usize,
+) {
+    for r in 0..count {
+        for i in 0..N {
+            // SAFETY: the caller's promise.
+            unsafe { *to.add(r * N + i) = *from.offset(r as isize * row_stride + i as isize * stride) };
+        }
     }
 }
 

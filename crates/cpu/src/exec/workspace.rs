@@ -1,7 +1,9 @@
 //! Memory that a worker reuses from step to step and run to run.
 
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use crate::scratch::NoMemory;
+use std::alloc::{Layout, alloc, dealloc};
 use std::cell::{Cell, RefCell};
+use wootz_backend::inject::{Point, fails};
 
 const ALIGNMENT: usize = 64;
 
@@ -65,14 +67,14 @@ impl Workspace {
 
     fn grow(&self, bytes: usize) {
         let old = self.size.get();
-        if old > 0 {
-            self.retired.borrow_mut().push((self.base.get(), old));
-        }
         let size = (2 * old).max(bytes).max(64 << 10).next_multiple_of(ALIGNMENT);
         // SAFETY: the size is not zero.
-        let base = unsafe { alloc(layout(size)) };
+        let base = if fails(Point::Memory) { std::ptr::null_mut() } else { unsafe { alloc(layout(size)) } };
         if base.is_null() {
-            handle_alloc_error(layout(size));
+            NoMemory(size).raise();
+        }
+        if old > 0 {
+            self.retired.borrow_mut().push((self.base.get(), old));
         }
         self.base.set(base);
         self.size.set(size);

@@ -1,6 +1,6 @@
 //! The blocked product: packing, the loops around the micro-kernel, and the workers' shares.
 
-use super::plan::{BLOCKS_OF_B, Gemm, Grid, SEGMENT, Shape};
+use super::plan::{Gemm, Grid, Rooms, SEGMENT, Shape};
 use super::sink::{Sink, StridedSink};
 use super::source::{PackSource, Strided};
 use super::tile::{Ahead, LINE, STRETCH, TileArgs};
@@ -52,7 +52,7 @@ struct Product<'a, T: Real> {
 /// The parts of the working memory: B of the grid column, and this worker's own.
 #[derive(Clone, Copy)]
 struct Memory<T> {
-    /// Two blocks of B in turn: the next is packed while others still read the last.
+    /// Two blocks of B in turn; the same one where a second is not needed.
     b: [*mut T; 2],
     a: *mut T,
     segment: *mut T,
@@ -136,20 +136,16 @@ impl<T: Real> Gemm<T> {
         };
         let grid = match right {
             Right::Bare(_) => Grid { rows: 1, columns: worker.count() },
-            _ => self.grid(m, n, worker.count()),
+            _ => self.grid(m, n, worker.count(), a.strided().is_none()),
         };
-        // SAFETY: `memory` has the size that `scratch_bytes` says, which is what `divide` counts on.
-        let memory = unsafe { self.divide(worker.index(), worker.count(), grid, (m, n), memory) };
+        let memory = self.divide(worker.index(), worker.count(), grid, (m, n), memory);
         let product = Product { gemm: self, m, n, k, a, b, bare_a, right, output, worker, grid, memory };
         // SAFETY: the same promises.
         unsafe { product.run() }
     }
 
-    /// Divides the working memory.
-    ///
-    /// # Safety
-    /// `memory` must have `scratch_bytes(workers)` bytes.
-    unsafe fn divide(
+    /// Divides the working memory, which has `scratch_bytes(workers)` bytes.
+    fn divide(
         &self,
         index: usize,
         workers: usize,
@@ -157,23 +153,19 @@ impl<T: Real> Gemm<T> {
         (m, n): (usize, usize),
         memory: SyncPtr<u8>,
     ) -> Memory<T> {
-        let (rows, cols) = (self.tiling.rows, self.tiling.cols);
-        let columns = self.nc.min(self.shape.m.max(self.shape.n).next_multiple_of(cols) + workers * cols);
-        let b = self.round(columns * self.kc);
-        let all_b = BLOCKS_OF_B * b * workers;
-        let a = self.round(self.mc * self.kc);
-        let segment = self.round(self.mc * (SEGMENT + cols));
-        let share = |n: usize, grain, parts| split_range(n, grain, 0, parts).len().next_multiple_of(grain);
-        let partial = self.round(share(m, rows, grid.rows) * share(n, cols, grid.columns).min(self.nc));
+        let Rooms { b, a, segment, partial } = self.rooms(m, n, grid);
+        let blocks = self.blocks_of_b();
+        let all_b = blocks * b * grid.columns;
+        // Workers outside the grid have no work, nor a grid column.
+        let column = (index / grid.rows).min(grid.columns - 1);
         let start = memory.get().cast::<T>();
-        // SAFETY: the sums are those of `scratch_bytes`, which rounds the same way or up.
-        unsafe {
-            Memory {
-                b: [0, 1].map(|turn| start.add(b * (BLOCKS_OF_B * (index / grid.rows) + turn))),
-                a: start.add(all_b + a * index),
-                segment: start.add(all_b + a * workers + segment * index),
-                partial: start.add(all_b + (a + segment) * workers + partial * index),
-            }
+        // All that is used lies within `scratch_bytes`, which rounds the same way or up. (Sums of exchanged operands might
+        // not, but there are none: their results are in memory.)
+        Memory {
+            b: [0, 1].map(|turn| start.wrapping_add(b * (blocks * column + turn % blocks))),
+            a: start.wrapping_add(all_b + a * index),
+            segment: start.wrapping_add(all_b + a * workers + segment * index),
+            partial: start.wrapping_add(all_b + (a + segment) * workers + partial * index),
         }
     }
 }
@@ -207,7 +199,7 @@ impl<T: Real> Product<'_, T> {
                 let depth = p..self.k.min(p + self.gemm.kc);
                 let (first, last) = (p == 0, depth.end == self.k);
                 let pass = Pass { turn, columns: columns.clone(), first, last, depth };
-                turn = (turn + 1) % BLOCKS_OF_B;
+                turn = (turn + 1) % 2;
                 // SAFETY: this block of B was used two passes ago, and whoever passed the barrier since is done with it;
                 // shares and rows are disjoint.
                 unsafe { self.pass(&pass, row, &mine) };

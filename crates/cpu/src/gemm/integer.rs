@@ -1,4 +1,4 @@
-//! Integer products: exact modulo 2^bits, without packing. Simple, because nobody's time is spent here.
+//! Integer products: exact modulo 2^bits, without packing. Kept simple: no measured workload spends its time here.
 
 use super::plan::Shape;
 use super::sink::{Sink, StridedSink};

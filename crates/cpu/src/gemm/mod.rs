@@ -26,6 +26,7 @@ pub use plan::{Gemm, Shape};
 pub use sink::{Epilogue, Sink, StridedSink};
 pub(crate) use source::PackStrided;
 pub use source::{AlongDepth, AlongLanes, LoadAs, PackSource, Strided, Widen};
+pub use vector::divides_depth;
 
 use crate::isa::Real;
 use crate::scratch::Scratch;

@@ -3,6 +3,7 @@
 use super::tile::{Tiling, tiling};
 use crate::isa::{Real, level};
 use crate::scratch::ALIGN;
+use crate::team::split_range;
 
 /// The sizes of a product: C is `m × n`, the sum runs over `k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +19,13 @@ pub struct Shape {
 /// Bytes of one packed panel of B for a step of K: as much as the first cache. A little of it is fetched again from the
 /// second for each tile, which costs less than summing into C more often.
 const DEPTH_BYTES: usize = 32 << 10;
+/// The least steps of K per pass, where there are as many. A tile of 512-bit registers takes so long over a step that its
+/// panel may come from the second cache; C, summed into twice as often, would come from memory.
+const LEAST_DEPTH: usize = 512;
 /// Bytes of a packed block of A: most of the second cache.
 const A_BLOCK_BYTES: usize = 384 << 10;
 /// Bytes of a packed block of B: a share of the last cache.
 const B_BLOCK_BYTES: usize = 4 << 20;
-/// Blocks of B that are packed in turn.
-pub(super) const BLOCKS_OF_B: usize = 2;
 /// Columns that an epilogue gets at a time, about.
 pub(super) const SEGMENT: usize = 256;
 
@@ -46,12 +48,24 @@ pub(super) struct Grid {
     pub columns: usize,
 }
 
+/// Parts of the working memory, in elements.
+pub(super) struct Rooms {
+    /// A block of B of one grid column.
+    pub b: usize,
+    /// A worker's block of A,
+    pub a: usize,
+    /// the results of it for an epilogue,
+    pub segment: usize,
+    /// and its sums between passes.
+    pub partial: usize,
+}
+
 impl<T: Real> Gemm<T> {
     /// Chooses the blocking for a shape.
     pub fn new(shape: Shape) -> Self {
         let tiling = tiling::<T>(level());
         let size = size_of::<T>();
-        let kc_max = (DEPTH_BYTES / (tiling.cols * size)).max(64);
+        let kc_max = (DEPTH_BYTES / (tiling.cols * size)).max(LEAST_DEPTH);
         // Passes of equal depth: 300 as 150 + 150 rather than 256 + 44.
         let passes = shape.k.div_ceil(kc_max).max(1);
         let kc = shape.k.div_ceil(passes).max(1);
@@ -69,17 +83,39 @@ impl<T: Real> Gemm<T> {
     /// Bytes of working memory that [`Gemm::run`] needs with up to `workers` workers.
     pub fn scratch_bytes(&self, workers: usize) -> usize {
         let Shape { m, n, k } = self.shape;
-        // Enough for the grid of any worker count up to `workers`, and for the operands exchanged.
+        // Enough for the grid of any worker count up to `workers`, and for the operands exchanged: see `rooms`.
         let (rows, cols) = (self.tiling.rows, self.tiling.cols);
-        let columns = self.nc.min(m.max(n).next_multiple_of(cols) + workers * cols);
-        let b = self.round(columns * self.kc) * BLOCKS_OF_B * workers;
-        let a = self.round(self.mc * self.kc) * workers;
-        let wide = (n + workers * cols).min(workers * self.nc);
-        let partial = if k > self.kc { (m + workers * rows) * wide + workers * ALIGN } else { 0 };
-        let segment = self.round(self.mc * (SEGMENT + cols)) * workers;
+        let long = m.max(n);
+        let wide = |n: usize| (n + workers * cols).min(workers * self.nc);
+        let b = (wide(long) * self.kc + workers * ALIGN) * self.blocks_of_b();
+        let block = self.mc.min(long.next_multiple_of(rows));
+        let a = self.round(block * self.kc) * workers;
+        let partial = if k > self.kc { (m + workers * rows) * wide(n) + workers * ALIGN } else { 0 };
+        let segment = self.round(block * (SEGMENT + cols)) * workers;
         let blocked = a + b + partial + segment;
         let vector = workers * (self.round(m.max(n)) + self.round(k));
         if m == 1 || n == 1 { blocked.max(vector) * size_of::<T>() } else { blocked * size_of::<T>() }
+    }
+
+    /// Blocks of B that are packed in turn: where there may be several passes, the next one is packed while others still
+    /// read the last.
+    pub(super) fn blocks_of_b(&self) -> usize {
+        let Shape { m, n, k } = self.shape;
+        if k > self.kc || m.max(n) > self.nc { 2 } else { 1 }
+    }
+
+    /// The parts of the working memory for a result of `m × n`.
+    pub(super) fn rooms(&self, m: usize, n: usize, grid: Grid) -> Rooms {
+        let share = |n: usize, grain, parts| split_range(n, grain, 0, parts).len().next_multiple_of(grain);
+        let rows = share(m, self.tiling.rows, grid.rows);
+        let columns = share(n, self.tiling.cols, grid.columns).min(self.nc);
+        let block = rows.min(self.mc);
+        Rooms {
+            b: self.round(columns * self.kc),
+            a: self.round(block * self.kc),
+            segment: self.round(block * (SEGMENT + self.tiling.cols)),
+            partial: if self.shape.k > self.kc { self.round(rows * columns) } else { 0 },
+        }
     }
 
     /// Rounds a count of elements up to whole alignments.
@@ -87,11 +123,18 @@ impl<T: Real> Gemm<T> {
         elements.next_multiple_of(ALIGN / size_of::<T>())
     }
 
-    /// The grid of `workers` (or fewer) whose largest share of C, in tiles, is smallest; rows rather than
-    /// columns when equal, because workers in a grid column share their packed B.
-    pub(super) fn grid(&self, m: usize, n: usize, workers: usize) -> Grid {
+    /// The grid of `workers` (or fewer) that takes the least time. In quarters of the time of a tile, as measured: a panel
+    /// of A takes one to pack (`computed_a`: about eight, if fused code makes it), a panel of B four; one that workers share
+    /// takes three times as many more, because it comes from another core's cache, behind a barrier. So columns are
+    /// divided rather than rows, mostly.
+    pub(super) fn grid(&self, m: usize, n: usize, workers: usize, computed_a: bool) -> Grid {
         let (tiles_m, tiles_n) = (m.div_ceil(self.tiling.rows).max(1), n.div_ceil(self.tiling.cols).max(1));
-        let cost = |g: &Grid| tiles_m.div_ceil(g.rows) * tiles_n.div_ceil(g.columns);
+        let cost = |g: &Grid| {
+            let (rows, columns) = (tiles_m.div_ceil(g.rows), tiles_n.div_ceil(g.columns));
+            4 * rows * columns
+                + rows * if computed_a { 8 } else { 1 }
+                + columns * if g.rows > 1 { 16 } else { 4 }
+        };
         (1..=workers)
             .map(|columns| Grid { columns, rows: workers / columns })
             .min_by_key(|g| (cost(g), g.columns))

@@ -7,7 +7,7 @@ pub trait Sink<T>: Sync {
     /// Takes the row segment (`row`, `column..column + values.len()`), all of K summed.
     fn store(&self, row: usize, column: usize, values: &[T]);
 
-    /// Whether there is room for so many rows and columns. A product asserts it before it writes.
+    /// Whether there is room for that many rows and columns. A product asserts it before it writes.
     fn holds(&self, rows: usize, columns: usize) -> bool {
         self.strided().is_none_or(|result| result.has_room(rows, columns))
     }

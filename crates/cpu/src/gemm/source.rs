@@ -30,7 +30,7 @@ pub trait PackSource<T>: Sync {
         }
     }
 
-    /// Whether the operand has so many lanes of such a depth. A product asserts it before it reads.
+    /// Whether the operand has that many lanes of that depth. A product asserts it before it reads.
     fn holds(&self, lanes: usize, depth: usize) -> bool {
         self.strided().is_none_or(|operand| operand.holds(lanes, depth))
     }
@@ -101,7 +101,7 @@ impl<'a, T> Strided<'a, T> {
         Strided { start: matrix.as_ptr(), lane: 1, depth: columns as isize, extent, memory: PhantomData }
     }
 
-    /// Whether every element of so many lanes of such a depth is there.
+    /// Whether every element of that many lanes of that depth is in bounds.
     pub(super) fn holds(&self, lanes: usize, depth: usize) -> bool {
         lanes <= self.extent.0 && depth <= self.extent.1
     }

@@ -194,3 +194,25 @@ fn infinities_and_nans_pass_through() {
     assert_eq!(c[0], f32::INFINITY);
     assert!(c[1].is_nan() && c[2].is_nan() && c[3].is_nan());
 }
+
+#[test]
+fn working_memory_has_room_for_every_grid() {
+    let extents = [1, 5, 31, 64, 300, 513, 2048, 5000];
+    for (m, n, k) in
+        extents.iter().flat_map(|&m| extents.iter().flat_map(move |&n| extents.map(|k| (m, n, k))))
+    {
+        let gemm = Gemm::<f32>::new(Shape { m, n, k });
+        for most in [1, 2, 3, 8, 33] {
+            let bytes = gemm.scratch_bytes(most);
+            for workers in 1..=most {
+                let bare = plan::Grid { rows: 1, columns: workers };
+                for grid in [gemm.grid(m, n, workers, false), gemm.grid(m, n, workers, true), bare] {
+                    let rooms = gemm.rooms(m, n, grid);
+                    let own = rooms.a + rooms.segment + rooms.partial;
+                    let all = gemm.blocks_of_b() * rooms.b * grid.columns + own * workers;
+                    assert!(4 * all <= bytes, "{m}×{n}×{k}, {workers} of {most} workers as {grid:?}");
+                }
+            }
+        }
+    }
+}

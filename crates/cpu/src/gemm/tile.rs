@@ -30,7 +30,7 @@ pub(crate) struct TileArgs<T> {
     pub ahead: Ahead,
 }
 
-/// A run of memory to prefetch: so many cache lines in every [`STRETCH`] of K.
+/// Memory to prefetch: a number of cache lines in every [`STRETCH`] of K.
 #[derive(Clone, Copy)]
 pub(crate) struct Ahead {
     pub start: *const u8,

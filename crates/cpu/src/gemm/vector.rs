@@ -16,6 +16,14 @@ const DOTS: usize = 6;
 /// Lanes whose sums are held at a time when the matrix is stored along lanes.
 const LANE_BLOCK: usize = 2048;
 
+/// Depth from which workers divide it where there are few lanes.
+const DEEP: usize = 8192;
+
+/// Whether workers may divide the depth of a product and add up their sums, so that rounding depends on how many there are.
+pub fn divides_depth(m: usize, n: usize, k: usize) -> bool {
+    (m == 1 || n == 1) && k >= DEEP
+}
+
 /// The product when C is a single row or column.
 ///
 /// # Safety
@@ -45,7 +53,7 @@ pub(super) unsafe fn gemv<T: Real>(
             }
         };
         let mine = std::slice::from_raw_parts_mut(sums(worker.index()), lanes);
-        if count > 1 && lanes < 16 * count && k >= 8192 {
+        if count > 1 && lanes < 16 * count && divides_depth(m, n, k) {
             // Few lanes: the workers divide the depth and add up.
             let depth = worker.split(k, 64);
             dispatch(Sums { matrix, vector, lanes: 0..lanes, depth, out: mine });

@@ -63,21 +63,28 @@ pub fn level() -> Level {
     }
 }
 
+/// The level that `WOOTZ_ISA` names, if it is set; an error if this processor lacks it.
+pub(crate) fn requested() -> Result<Option<Level>, String> {
+    let Ok(name) = std::env::var("WOOTZ_ISA") else { return Ok(None) };
+    let levels = available();
+    match levels.iter().find(|level| level.name() == name.trim()) {
+        Some(level) => Ok(Some(*level)),
+        None => {
+            let names: Vec<_> = levels.iter().map(|l| l.name()).collect();
+            Err(format!("WOOTZ_ISA={name:?} is none of what this processor has: {}", names.join(", ")))
+        }
+    }
+}
+
 #[cold]
 fn choose() -> Level {
-    let levels = available();
-    let best = *levels.last().unwrap_or(&Level::Baseline);
-    let chosen = match std::env::var("WOOTZ_ISA") {
-        Err(_) => best,
-        Ok(name) => levels.iter().copied().find(|l| l.name() == name.trim()).unwrap_or_else(|| {
-            let names: Vec<_> = levels.iter().map(|l| l.name()).collect();
-            eprintln!(
-                "wootz: WOOTZ_ISA={name:?} is not one of {names:?} on this processor; using {}",
-                best.name()
-            );
-            best
-        }),
-    };
+    let best = *available().last().unwrap_or(&Level::Baseline);
+    let chosen = requested().unwrap_or_else(|problem| {
+        // Whoever opens the device by a function that can fail has heard of it there.
+        eprintln!("wootz: {problem}; using {}", best.name());
+        Some(best)
+    });
+    let chosen = chosen.unwrap_or(best);
     CHOSEN.store(chosen as u8, Ordering::Relaxed);
     chosen
 }

@@ -48,7 +48,7 @@ pub trait Lanes: Copy {
 /// one. Weights that come from memory arrive a fifth faster so.
 pub const AHEAD: usize = 4096;
 
-/// Asks for the cache line at `address`, which need not be valid. Does nothing where there is no such request.
+/// Prefetches the cache line at `address`, which need not be valid. A no-op where there is no such instruction.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

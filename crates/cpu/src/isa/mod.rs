@@ -26,6 +26,7 @@ mod lanes;
 mod tests;
 mod transpose;
 
+pub(crate) use detect::requested;
 pub use detect::{Level, available, level};
 use lanes::*;
 pub use lanes::{AHEAD, Lanes, prefetch};

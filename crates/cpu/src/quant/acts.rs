@@ -182,6 +182,9 @@ pub struct Record<'a> {
 pub struct Acts<'a> {
     layout: ActLayout,
     records: &'a [u32],
+    /// Which of the records, if not all in order.
+    picked: Option<&'a [u32]>,
+    batch_invariant: bool,
 }
 
 impl<'a> Acts<'a> {
@@ -192,7 +195,7 @@ impl<'a> Acts<'a> {
         } else {
             records.len().is_multiple_of(layout.words())
         };
-        whole.then_some(Acts { layout, records })
+        whole.then_some(Acts { layout, records, picked: None, batch_invariant: false })
     }
 
     /// Sizes.
@@ -200,14 +203,32 @@ impl<'a> Acts<'a> {
         self.layout
     }
 
+    /// These rows of them alone, in this order.
+    pub fn rows_of(&self, picked: &'a [u32]) -> Acts<'a> {
+        Acts { picked: Some(picked), ..*self }
+    }
+
+    /// The same rows, whose results must not depend on how many there are, if `on`: kernels for a few rows, which add in
+    /// another order, are then not used.
+    pub fn batch_invariant(self, on: bool) -> Acts<'a> {
+        Acts { batch_invariant: on, ..self }
+    }
+
+    /// Whether they must not.
+    pub fn is_batch_invariant(&self) -> bool {
+        self.batch_invariant
+    }
+
     /// How many rows.
     pub fn rows(&self) -> usize {
-        self.records.len().checked_div(self.layout.words()).unwrap_or(0)
+        let all = || self.records.len().checked_div(self.layout.words()).unwrap_or(0);
+        self.picked.map_or_else(all, |picked| picked.len())
     }
 
     /// The record of a row.
     pub fn record(&self, row: usize) -> Record<'a> {
         let words = self.layout.words();
+        let row = self.picked.map_or(row, |picked| picked[row] as usize);
         self.layout.split(&self.records[row * words..][..words])
     }
 }

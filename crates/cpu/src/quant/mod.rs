@@ -10,7 +10,7 @@
 //! a scale per 32 values, or of 16-bit ones where they are asked to be precise. NaN in the activations counts as 0, and a
 //! group with an infinity as all zeros.
 //!
-//! Functions are single-threaded over a range of weight rows; who calls them splits the rows.
+//! Functions are single-threaded over a range of weight rows; the caller splits the rows.
 
 mod acts;
 mod portable;
@@ -103,22 +103,36 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Where results go: value `(a, r)` at `a * stride + r`. Threads share it, each writing its own weight rows.
+/// Where results go: value `(a, r)` at `a * stride + r`, or at `rows[a] * stride + r`. Threads share it, each writing its
+/// own weight rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Output {
+pub struct Output<'a> {
     ptr: *mut f32,
     stride: usize,
+    rows: Option<&'a [u32]>,
 }
 
 // SAFETY: an Output is an address; what makes writes through it sound is the contract of `matmul_rows`.
-unsafe impl Send for Output {}
+unsafe impl Send for Output<'_> {}
 // SAFETY: a shared Output gives out its address only, with the same contract.
-unsafe impl Sync for Output {}
+unsafe impl Sync for Output<'_> {}
 
-impl Output {
+impl<'a> Output<'a> {
     /// An output whose activation rows are `stride` values apart.
-    pub fn new(ptr: *mut f32, stride: usize) -> Output {
-        Output { ptr, stride }
+    pub fn new(ptr: *mut f32, stride: usize) -> Output<'a> {
+        Output { ptr, stride, rows: None }
+    }
+
+    /// The same memory, where activation row `a` goes to row `rows[a]`.
+    pub fn rows(self, rows: &'a [u32]) -> Output<'a> {
+        Output { rows: Some(rows), ..self }
+    }
+
+    /// Where the results of an activation row start.
+    #[inline(always)]
+    fn row(&self, a: usize) -> *mut f32 {
+        let row = self.rows.map_or(a, |rows| rows[a] as usize);
+        self.ptr.wrapping_add(row * self.stride)
     }
 }
 
@@ -128,16 +142,19 @@ impl Output {
 /// If `rows` is not within the weights, or weights and activations differ in columns.
 ///
 /// # Safety
-/// For every activation row `a` and every `r` in `rows`, `a * stride + r` of the output must be valid for writes, and
+/// For every activation row `a` and every `r` in `rows`, the output's place for them must be valid for writes, and
 /// no other thread may touch those values meanwhile.
-pub unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
+pub unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output<'_>) {
     assert!(rows.start <= rows.end && rows.end <= weights.rows, "weight rows {rows:?} of {}", weights.rows);
     assert_eq!(weights.cols, acts.layout().cols(), "columns of weights and activations");
     // SAFETY: ranges were just checked; the output is the caller's promise.
     unsafe { best_kernel(isa::level()).1(weights, acts, rows, out) }
 }
 
-type Kernel = unsafe fn(&Weights<'_>, &Acts<'_>, Range<usize>, Output);
+type Kernel = unsafe fn(&Weights<'_>, &Acts<'_>, Range<usize>, Output<'_>);
+
+/// Multiply-adds of bytes for a number of rounds, at the rate that a kernel could have at most. Returns the operations.
+type Chains = unsafe fn(usize) -> usize;
 
 /// The kernels that this processor can run at a level, with their names, the best first.
 fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
@@ -146,8 +163,9 @@ fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let vector = {
         let _ = level;
-        std::iter::empty()
+        std::iter::empty::<(&str, Kernel, Chains)>()
     };
+    let vector = vector.map(|(name, kernel, _)| (name, kernel));
     vector.chain([("portable", portable::matmul_rows as Kernel)])
 }
 
@@ -158,6 +176,16 @@ fn best_kernel(level: Level) -> (&'static str, Kernel) {
 /// The name of the kernel that products run by here.
 pub fn kernel_name() -> &'static str {
     best_kernel(isa::level()).0
+}
+
+/// The chains of the kernel that products run by here; none for the portable one.
+pub(crate) fn chains() -> Option<impl Fn(usize) -> usize> {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    let best: Option<Chains> = vector::kernels(isa::level()).next().map(|(_, _, chains)| chains);
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let best: Option<Chains> = None;
+    // SAFETY: the kernel was chosen for this processor.
+    best.map(|chains| move |rounds| unsafe { chains(rounds) })
 }
 
 /// The whole product on this thread: `out` has one row of `weights.rows()` values per activation row.

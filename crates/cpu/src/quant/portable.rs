@@ -10,7 +10,12 @@ use super::{Acts, Output, Record, Weights};
 ///
 /// # Safety
 /// As there, and `rows` must lie within the weights and the columns agree.
-pub(super) unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
+pub(super) unsafe fn matmul_rows(
+    weights: &Weights<'_>,
+    acts: &Acts<'_>,
+    rows: Range<usize>,
+    out: Output<'_>,
+) {
     let run = match weights.format {
         BlockFormat::Q4_0 => run::<q4_0::BlockQ4_0>,
         BlockFormat::Q4_1 => run::<q4_1::BlockQ4_1>,
@@ -31,7 +36,7 @@ pub(super) unsafe fn matmul_rows(weights: &Weights<'_>, acts: &Acts<'_>, rows: R
     };
     run(weights, acts, rows, &mut |a, r, value| {
         // SAFETY: the caller's promise for every activation row and every weight row of the range.
-        unsafe { *out.ptr.add(a * out.stride + r) = value }
+        unsafe { *out.row(a).add(r) = value }
     });
 }
 

@@ -245,3 +245,30 @@ fn wrong_shapes_are_errors() {
     assert_eq!(ActLayout::new(33, Activations::Rounded), None);
     assert!(Acts::new(layout, &records[1..]).is_none());
 }
+
+#[test]
+fn rows_have_the_same_bits_in_any_company_where_they_must() {
+    for format in formats() {
+        let (rows, cols) = (35, 1024);
+        let w = random(rows * cols, 3);
+        let mut bytes = vec![0; format.bytes_of(w.len()).unwrap()];
+        quantize(format, &w, None, &mut bytes).unwrap();
+        let weights = Weights::new(format, &bytes, rows, cols).unwrap();
+        let layout = ActLayout::new(cols, Activations::Precise).unwrap();
+        let records = quantize_rows(layout, &random(9 * cols, 7));
+        for (name, kernel) in all_kernels() {
+            let product = |count: usize| {
+                let acts =
+                    Acts::new(layout, &records[..count * layout.words()]).unwrap().batch_invariant(true);
+                let mut out = vec![0f32; count * rows];
+                // SAFETY: `out` has `count` rows of `rows` values.
+                unsafe { kernel(&weights, &acts, 0..rows, Output::new(out.as_mut_ptr(), rows)) };
+                out
+            };
+            let all = product(9);
+            for count in 1..9 {
+                assert!(product(count) == all[..count * rows], "{format} {name}: {count} rows");
+            }
+        }
+    }
+}

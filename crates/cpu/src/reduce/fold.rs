@@ -24,6 +24,56 @@ pub fn reduce<R: Reducer<T>, T: Number>(x: &[T]) -> T {
     R::finish(&parts[..used])
 }
 
+/// Folds runs of `inner` elements, one behind the other, into one number each. For runs too short for [`reduce`] to be worth its
+/// setting up; the elements of each are combined one after the other.
+///
+/// # Panics
+/// If the runs reach beyond `x`.
+pub fn reduce_short<R: Reducer<T>, T: Number>(x: &[T], inner: usize, out: &mut [T]) {
+    assert!(inner > 0 && x.len() / inner >= out.len(), "{} runs of {inner} exceed {}", out.len(), x.len());
+    dispatch(Short::<R, T> { x, inner, out, op: PhantomData });
+}
+
+struct Short<'a, R, T> {
+    x: &'a [T],
+    inner: usize,
+    out: &'a mut [T],
+    op: PhantomData<R>,
+}
+
+impl<R: Reducer<T>, T: Number> Kernel for Short<'_, R, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        // Lengths that are known are unrolled.
+        match self.inner {
+            2 => self.fixed::<2>(),
+            3 => self.fixed::<3>(),
+            4 => self.fixed::<4>(),
+            8 => self.fixed::<8>(),
+            16 => self.fixed::<16>(),
+            inner => {
+                for (to, run) in self.out.iter_mut().zip(self.x.chunks_exact(inner)) {
+                    *to = run[1..].iter().fold(run[0], |a, &b| R::combine(a, b));
+                }
+            }
+        }
+    }
+}
+
+impl<R: Reducer<T>, T: Number> Short<'_, R, T> {
+    #[inline(always)]
+    fn fixed<const N: usize>(self) {
+        for (to, run) in self.out.iter_mut().zip(self.x.as_chunks::<N>().0) {
+            let mut value = run[0];
+            for v in &run[1..] {
+                value = R::combine(value, *v);
+            }
+            *to = value;
+        }
+    }
+}
+
 /// The sum of f32 numbers as f64: blocks in f32, their sums in f64.
 pub fn sum_wide(x: &[f32]) -> f64 {
     x.chunks(BLOCK).map(|block| dispatch(Block::<super::Sum, f32> { x: block, op: PhantomData }) as f64).sum()

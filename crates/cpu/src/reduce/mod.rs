@@ -19,6 +19,6 @@ mod tests;
 mod truth;
 
 pub use arg::{ArgMax, ArgMin, ArgOrder, arg_fold_row, arg_reduce};
-pub use fold::{fold_rows, reduce, sum_wide};
+pub use fold::{fold_rows, reduce, reduce_short, sum_wide};
 pub use number::{Max, Min, Number, Prod, Reducer, Sum};
 pub use truth::{all_true, any_true, count_true};

@@ -49,13 +49,13 @@ where
         // SAFETY: the memory is large enough, and every worker does the same.
         let mut together = unsafe { Together::<S::Item>::new(worker, memory, row.len()) };
         let share = together.share();
-        let sorted = together.sort(S::BITS, |items| {
+        let (range, sorted) = together.sort(S::BITS, |items| {
             for (item, place) in items.iter_mut().zip(share.clone()) {
                 *item = S::item(row[place], place, descending);
             }
         });
         let part: Vec<S::Out> = sorted.iter().map(|&item| S::finish(item, descending)).collect();
-        parts.lock().push((share.start, part));
+        parts.lock().push((range.start, part));
     });
     let mut parts = parts.into_inner();
     parts.sort_by_key(|(start, part)| (*start, part.len()));

@@ -1,14 +1,8 @@
 //! How workers wait for each other: the gate that everything here waits at, and the barrier of a region.
 
-use std::hint::spin_loop;
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-
-/// How long a thread spins before it sleeps: longer than the gap between two regions of a plan or the usual distance between
-/// the workers of a step, and short beside the time slice of a preempted worker.
-const SPIN: Duration = Duration::from_micros(80);
+use std::sync::PoisonError;
 
 /// Pads to two cache lines, because adjacent-line prefetchers make neighbours share.
 #[repr(align(128))]
@@ -30,17 +24,8 @@ impl Gate {
     /// Waits until `ready`. Whoever makes it true must do so by a sequentially consistent write, and call
     /// [`Gate::announce`] afterwards.
     pub fn wait_until(&self, ready: impl Fn() -> bool) {
-        let start = Instant::now();
-        loop {
-            for _ in 0..64 {
-                if ready() {
-                    return;
-                }
-                spin_loop();
-            }
-            if start.elapsed() > SPIN {
-                break;
-            }
+        if spin_until(&ready) {
+            return;
         }
         let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Announced before the last look, by a sequentially consistent write: either this thread sees the condition, or
@@ -75,13 +60,13 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// Makes the barrier fresh. Only between regions, when nobody waits.
+    /// Resets the barrier. Only between regions, when no worker waits.
     pub fn reset(&self) {
         self.arrived.0.store(0, Ordering::Relaxed);
         self.aborted.store(false, Ordering::Relaxed);
     }
 
-    /// Takes everybody who waits, or will wait, out of the region.
+    /// Releases every worker that waits, or will wait, from the region.
     pub fn abort(&self) {
         self.aborted.store(true, Ordering::SeqCst);
         self.gate.announce();

@@ -2,7 +2,8 @@
 //!
 //! [`Team::run`] is one parallel *region*: every worker runs the closure once, the caller being worker 0.
 //! Workers spin for a moment after a region and park only then, so that back-to-back regions cost about a
-//! microsecond. Inside a region [`Worker::barrier`] separates phases.
+//! microsecond. Inside a region [`Worker::barrier`] separates phases. On a busy machine regions have fewer workers
+//! (see `pressure`), and each runs on a core of its own where there is one (see `seats`).
 //!
 //! Promises: a nested or concurrent `run` never dead-locks (it runs on the caller's thread alone, as one
 //! worker); a panic in any worker ends the region on all workers and resumes on the caller.
@@ -10,9 +11,11 @@
 
 mod barrier;
 mod pool;
+mod pressure;
+mod seats;
 mod split;
 
-pub use pool::Team;
+pub use pool::{Team, requested_size};
 pub use split::{SyncPtr, split_range};
 
 use barrier::Barrier;

@@ -1,7 +1,7 @@
 //! Sharing work between workers: static shares, pieces taken as they come, and pointers that may cross threads.
 
+use crate::sync::{AtomicU64, Ordering};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Share `index` of `count` of the range `0..n`, in multiples of `grain` (a grain of 0 counts as 1).
 pub fn split_range(n: usize, grain: usize, index: usize, count: usize) -> Range<usize> {
@@ -21,7 +21,7 @@ pub fn split_range(n: usize, grain: usize, index: usize, count: usize) -> Range<
 pub(super) struct Claims(AtomicU64);
 
 impl Claims {
-    /// Starts a new region. Only between regions, when nobody takes pieces.
+    /// Starts a new region. Only between regions, when no worker takes pieces.
     pub fn reset(&self) {
         self.0.store(0, Ordering::Relaxed);
     }

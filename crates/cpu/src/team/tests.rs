@@ -72,6 +72,22 @@ fn nested_and_concurrent_regions_run_alone() {
 }
 
 #[test]
+fn regions_of_every_width_follow_each_other() {
+    let team = Team::new(4);
+    for round in 0..3_000 {
+        let width = [4, 2, 3, 1, 4, 1, 2][round % 7];
+        let (hits, highest) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        team.run_with(width, &|w| {
+            assert_eq!(w.count(), width);
+            w.barrier();
+            hits.fetch_add(1, Ordering::Relaxed);
+            highest.fetch_max(w.index(), Ordering::Relaxed);
+        });
+        assert_eq!((hits.into_inner(), highest.into_inner()), (width, width - 1));
+    }
+}
+
+#[test]
 fn a_panic_reaches_the_caller_and_the_team_lives_on() {
     let team = Team::new(4);
     for culprit in 0..4 {

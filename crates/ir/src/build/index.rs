@@ -16,7 +16,7 @@ pub fn indices(op: &'static str, index: &NodeRef) -> Result<NodeRef> {
         return Err(Error::dtype(op, &[index.dtype()], "integer indices"));
     }
     match index.dtype() {
-        // As an i64, what is beyond it would count from the end; nothing has so many elements.
+        // Beyond i64::MAX an index would wrap and count from the end; no tensor has that many elements.
         DType::U64 => Ok(cast(&bounded(index, None, i64::MAX)?, DType::I64)),
         _ => Ok(cast(index, DType::I64)),
     }

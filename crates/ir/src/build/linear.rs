@@ -40,9 +40,11 @@ pub struct AttentionOptions<'a> {
     pub scale: Option<f64>,
     /// Added to the scores; broadcasts to `[b, h, t, s]`. A bool mask keeps where it is true.
     pub mask: Option<&'a NodeRef>,
+    /// A score for each head, `[h]`, that takes its part of the softmax and gives nothing.
+    pub sinks: Option<&'a NodeRef>,
     /// Position of the first query (an integer with one element): query `t` sees keys up to it plus `t`.
     pub position: Option<&'a NodeRef>,
-    /// With `position`: only the last so many visible keys.
+    /// With `position`: the window, as a number of most recent visible keys.
     pub window: Option<usize>,
     /// Soft limit of the scores.
     pub softcap: Option<f64>,
@@ -77,15 +79,23 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
     let spec = AttentionSpec {
         scale: Bits::from(options.scale.unwrap_or(1.0 / (sq[3].max(1) as f64).sqrt())),
         mask: options.mask.is_some(),
+        sinks: options.sinks.is_some(),
         causal: options.position.is_some(),
         window: options.window,
         softcap: options.softcap.map(Bits::from),
     };
+    let compute = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
     let mut operands = vec![q.clone(), k.clone(), v.clone()];
     if let Some(mask) = options.mask {
-        let compute = if q.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
         let scores = Shape::from([sq[0], sq[1], sq[2], sk[2]]);
         operands.push(expand("attention", &additive(mask, compute)?, &scores)?);
+    }
+    if let Some(sinks) = options.sinks {
+        if sinks.shape().as_ref() != [sq[1]] || !sinks.dtype().is_float() {
+            let expected = format!("sinks [{}] of floats, one for each head", sq[1]);
+            return Err(Error::shape("attention", &[sq, sinks.shape()], expected));
+        }
+        operands.push(cast(sinks, compute));
     }
     if let Some(position) = options.position {
         operands.push(one_index("attention", position)?);
@@ -144,6 +154,40 @@ pub fn quant_matmul(
     Ok(cast(&node(op, [x, weights.clone()], shape, DType::F32)?, dtype))
 }
 
+/// `out[r, j] = W[experts[r, j]] · x[r]` for rows `x [r, k]`, choices `experts [r, j]`, and a stack of matrices
+/// `W [e, n, k]` whose rows are coded in `format` and given as bytes.
+pub fn expert_matmul(
+    x: &NodeRef,
+    weights: &NodeRef,
+    experts: &NodeRef,
+    format: BlockFormat,
+    activations: Activations,
+) -> Result<NodeRef> {
+    let (sx, sw, se) = (x.shape(), weights.shape(), experts.shape());
+    let whole = weights.dtype() == DType::U8
+        && sw.rank() == 3
+        && sw[0] > 0
+        && sw[2].is_multiple_of(format.block_bytes());
+    let columns = if whole { sw[2] / format.block_bytes() * format.block_len() } else { 0 };
+    if !whole || sx.rank() != 2 || se.rank() != 2 || sx[0] != se[0] || sx[1] != columns {
+        let expected = format!(
+            "x [rows, k], u8 weights [experts, n, bytes] with k values in whole {format} blocks, choices [rows, slots]"
+        );
+        return Err(Error::shape("expert_matmul", &[sx, sw, se], expected));
+    }
+    if !x.dtype().is_float() || !experts.dtype().is_integer() {
+        let expected = "a float x and integer choices";
+        return Err(Error::dtype("expert_matmul", &[x.dtype(), experts.dtype()], expected));
+    }
+    let dtype = x.dtype();
+    let shape = Shape::from([sx[0], se[1], sw[1]]);
+    if columns == 0 {
+        return super::full(&shape, Number::Int(0), dtype);
+    }
+    let operands = [cast(x, DType::F32), weights.clone(), cast(experts, DType::I64)];
+    Ok(cast(&node(Op::ExpertMatmul { format, activations }, operands, shape, DType::F32)?, dtype))
+}
+
 /// Rows of a quantised matrix by index, as f32.
 pub fn quant_gather(weights: &NodeRef, rows: &NodeRef, format: BlockFormat) -> Result<NodeRef> {
     let columns = quant_columns("quant_gather", weights, format)?;
@@ -154,19 +198,27 @@ pub fn quant_gather(weights: &NodeRef, rows: &NodeRef, format: BlockFormat) -> R
     node(Op::QuantGather { format }, [weights.clone(), cast(rows, DType::I64)], shape, DType::F32)
 }
 
-/// RWKV-7's recurrence over `[r, w, k, v, a, b]`, each `[t, h, d]`, from a state `[h, d, d]`:
-/// `S ← S·diag(w) + (S·a)·bᵀ + v·kᵀ`, `out = S·r`. The result is flat: outputs `[t, h, d]`, then the new state.
+/// RWKV-7's recurrence over `[r, w, k, v, a, b]`, each `[t, h, d]` but v `[t, h, n]`, from a state `[h, n, d]`:
+/// `S ← S·diag(w) + (S·a)·bᵀ + v·kᵀ`, `out = S·r`. The result is flat: outputs `[t, h, n]`, then the new state.
+///
+/// Gated delta rules (`w` and `b` scaled by a decay, `a = −k`) and state spaces (`a = b = 0`) are cases of it.
 pub fn wkv7(inputs: [&NodeRef; 6], state: &NodeRef) -> Result<NodeRef> {
     let shape = inputs[0].shape();
+    let values = inputs[3].shape();
     let fits = shape.rank() == 3
-        && inputs.iter().all(|x| x.shape() == shape)
-        && state.shape().as_ref() == [shape[1], shape[2], shape[2]];
+        && values.rank() == 3
+        && values[..2] == shape[..2]
+        && inputs.iter().enumerate().all(|(slot, x)| slot == 3 || x.shape() == shape)
+        && state.shape().as_ref() == [shape[1], values[2], shape[2]];
     if !fits {
-        let expected = "six of [t, h, d] and a state [h, d, d]";
-        return Err(Error::shape("wkv7", &[shape, state.shape()], expected));
+        let expected = "r, w, k, a, b [t, h, d], v [t, h, n] and a state [h, n, d]";
+        return Err(Error::shape("wkv7", &[shape, values, state.shape()], expected));
     }
     let operands = inputs.into_iter().chain([state]).map(|x| cast(x, DType::F32));
-    let total = shape.count() + state.shape().count();
+    let total = values.count() + state.shape().count();
+    if shape[2] == 0 {
+        return super::full(&Shape::from([total]), Number::Int(0), DType::F32);
+    }
     node(Op::Wkv7, operands, Shape::from([total]), DType::F32)
 }
 

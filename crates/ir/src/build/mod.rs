@@ -17,7 +17,7 @@ use crate::custom::CustomKernel;
 use crate::dtype::{DType, Number};
 use crate::elementwise::{Accepts, ElementwiseOp, MAX_ARITY};
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeRef, Operands};
+use crate::graph::{Node, NodeRef, Operands, State};
 use crate::op::Op;
 use crate::shape::Shape;
 use smallvec::smallvec;
@@ -61,6 +61,10 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> 
         *dtype = x.dtype();
     }
     let resolved = op.resolve(&dtypes[..row.arity])?;
+    if op == ElementwiseOp::Pow && is_two(operands[1]) {
+        let base = cast(operands[0], resolved.operand);
+        return elementwise(ElementwiseOp::Mul, &[&base, &base]);
+    }
     let mut shape = operands[0].shape().clone();
     for other in &operands[1..] {
         if *other.shape() != shape {
@@ -78,6 +82,11 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> 
         fitted.push(if fits { x.clone() } else { expand(row.name, &cast(x, dtype), &shape)? });
     }
     Node::lazy(Op::Elementwise(op), fitted, shape, resolved.result)
+}
+
+/// Whether a node is the constant 2: powers of it are products.
+fn is_two(node: &Node) -> bool {
+    matches!(&*node.state.lock(), State::Constant(value) if value.to_f64() == 2.0)
 }
 
 /// A user's kernel over operands as they are; the result's shape and dtype are what its writer says.

@@ -33,6 +33,7 @@ pub fn matmul(a: &HostTensor, b: &HostTensor, shape: &Shape) -> HostTensor {
 pub fn attention(operands: &[&HostTensor], spec: &AttentionSpec, shape: &Shape) -> HostTensor {
     let (q, k, v) = (operands[0], operands[1], operands[2]);
     let mask = spec.mask.then(|| operands[3]);
+    let sinks = spec.sinks.then(|| operands[3 + usize::from(spec.mask)]);
     let position = spec.causal.then(|| operands[operands.len() - 1].data[0].to_i64());
     let group = q.shape[1] / k.shape[1];
     let (depth, keys) = (q.shape[3], k.shape[2]);
@@ -55,12 +56,13 @@ pub fn attention(operands: &[&HostTensor], spec: &AttentionSpec, shape: &Shape) 
                 capped + mask.map_or(0.0, |m| m.at(&[b, h, t, s]).to_f64())
             }
         };
-        let scores: Vec<f64> = (0..keys).map(score).collect();
+        let mut scores: Vec<f64> = (0..keys).map(score).collect();
+        scores.extend(sinks.map(|sinks| sinks.at(&[h]).to_f64()));
         if scores.iter().all(|s| *s == f64::NEG_INFINITY) {
             return Number::Float(0.0);
         }
         let weights = softmax_row(&scores);
-        let visible = weights.iter().enumerate().filter(|(_, w)| **w != 0.0);
+        let visible = weights.iter().take(keys).enumerate().filter(|(_, w)| **w != 0.0);
         Number::Float(visible.map(|(s, w)| w * v.at(&[b, g, s, e]).to_f64()).sum())
     })
 }
@@ -90,17 +92,46 @@ pub fn quant_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape
     Ok(HostTensor { shape: shape.clone(), dtype: DType::F32, data })
 }
 
+pub fn expert_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
+    let (x, weights, experts) = (operands[0], operands[1], operands[2]);
+    let (count, width) = (weights.shape[0], weights.shape[1]);
+    let (slots, inner) = (experts.shape[1], x.shape[1]);
+    // The stack as one tall matrix.
+    let tall = HostTensor {
+        shape: Shape::from([count * width, weights.shape[2]]),
+        dtype: weights.dtype,
+        data: weights.data.clone(),
+    };
+    let mut data = Vec::with_capacity(shape.count());
+    for (i, choice) in experts.data.iter().enumerate() {
+        let expert = super::index::resolve(choice.to_i64(), count)
+            .ok_or_else(|| out_of_range("expert_matmul", shape))?;
+        let x = &x.data[i / slots * inner..][..inner];
+        for row in expert * width..(expert + 1) * width {
+            let row = dequantized_row(&tall, row, format)?;
+            let dot: f64 = x.iter().zip(&row).map(|(a, &b)| a.to_f64() * b as f64).sum();
+            data.push(Number::Float(dot).cast(DType::F32));
+        }
+    }
+    Ok(HostTensor { shape: shape.clone(), dtype: DType::F32, data })
+}
+
+fn out_of_range(op: &'static str, shape: &Shape) -> Error {
+    Error::Fault {
+        op: op.into(),
+        fault: Fault::IndexOutOfRange,
+        shape: shape.clone(),
+        dtype: DType::F32,
+        device: "reference".into(),
+    }
+}
+
 pub fn quant_gather(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
     let (weights, rows) = (operands[0], operands[1]);
     let mut data = Vec::with_capacity(shape.count());
     for index in &rows.data {
-        let row = super::index::resolve(index.to_i64(), weights.shape[0]).ok_or_else(|| Error::Fault {
-            op: "quant_gather".into(),
-            fault: Fault::IndexOutOfRange,
-            shape: shape.clone(),
-            dtype: DType::F32,
-            device: "reference".into(),
-        })?;
+        let row = super::index::resolve(index.to_i64(), weights.shape[0])
+            .ok_or_else(|| out_of_range("quant_gather", shape))?;
         data.extend(dequantized_row(weights, row, format)?.into_iter().map(Number::from));
     }
     Ok(HostTensor { shape: shape.clone(), dtype: DType::F32, data })
@@ -109,13 +140,14 @@ pub fn quant_gather(operands: &[&HostTensor], format: BlockFormat, shape: &Shape
 pub fn wkv7(operands: &[&HostTensor], shape: &Shape) -> HostTensor {
     let [r, w, k, v, a, b, state] = operands else { unreachable!("wkv7 has seven operands") };
     let [steps, heads, depth] = *r.shape else { unreachable!("wkv7 inputs have three axes") };
+    let rows = v.shape[2];
     let mut state = state.to_f64();
     let mut out = Vec::with_capacity(shape.count());
     for t in 0..steps {
         for h in 0..heads {
             let at = |x: &HostTensor, i: usize| x.at(&[t, h, i]).to_f64();
-            for i in 0..depth {
-                let row = &mut state[(h * depth + i) * depth..][..depth];
+            for i in 0..rows {
+                let row = &mut state[(h * rows + i) * depth..][..depth];
                 let removed: f64 = (0..depth).map(|j| row[j] * at(a, j)).sum();
                 for j in 0..depth {
                     row[j] = row[j] * at(w, j) + removed * at(b, j) + at(v, i) * at(k, j);

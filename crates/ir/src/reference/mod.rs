@@ -128,6 +128,7 @@ pub fn evaluate_node(node: &GraphNode, operands: &[&HostTensor]) -> Result<HostT
         Op::Matmul => linear::matmul(operands[0], operands[1], shape),
         Op::Attention(spec) => linear::attention(operands, spec, shape),
         Op::QuantMatmul { format, .. } => linear::quant_matmul(operands, *format, shape)?,
+        Op::ExpertMatmul { format, .. } => linear::expert_matmul(operands, *format, shape)?,
         Op::QuantGather { format } => linear::quant_gather(operands, *format, shape)?,
         Op::Wkv7 => linear::wkv7(operands, shape),
         // A user's kernel is its own and only definition.

@@ -43,12 +43,29 @@ pub(super) fn exceeded(limit: &str, detail: String) -> Error {
 thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
     static WRITTEN: Cell<usize> = const { Cell::new(0) };
+    static MADE: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Starts the counts of a rendering on this thread.
 pub(super) fn start(largest: usize) {
     LARGEST.set(largest);
     WRITTEN.set(0);
+    MADE.set(0);
+}
+
+/// How many values of the largest size a rendering may make.
+const LARGE_VALUES: usize = 64;
+
+/// Counts a value that is kept: one after the other they fit, and all of them together would take minutes.
+pub(super) fn make(bytes: usize) -> std::result::Result<(), minijinja::Error> {
+    fits(bytes)?;
+    MADE.set(MADE.get().saturating_add(bytes));
+    let most = LARGEST.get().saturating_mul(LARGE_VALUES);
+    if MADE.get() <= most {
+        return Ok(());
+    }
+    let detail = format!("values of more than {most} bytes in all (limit `bytes`)");
+    Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, detail))
 }
 
 /// Whether a value may be this large.
@@ -83,7 +100,7 @@ pub(super) fn admit(source: &str, limits: &TemplateLimits) -> Result<String> {
             "{#" => rest.find("#}").map(|end| end + 2),
             _ => tag_end(rest),
         };
-        // What does not end is an error of syntax, which the engine tells with its line.
+        // An unterminated construct is a syntax error, which the engine reports with its line.
         let Some(length) = length else { break };
         let (tag, behind) = rest.split_at(length);
         rest = behind;
@@ -165,7 +182,7 @@ fn tokens(tag: &str) -> Vec<Token<'_>> {
         }
         at += length;
     }
-    // The signs of whitespace control are no operators.
+    // The signs of whitespace control are not operators.
     if found.first().is_some_and(|t| t.at == 2 && matches!(t.text, "-" | "+")) {
         found.remove(0);
     }

@@ -137,6 +137,11 @@ fn values_that_double_stop_growing() {
         doubled("[ns.s, ns.s] | join(ns.s)"),
         doubled("ns.s.join([ns.s, ns.s])"),
         doubled("ns.s * 10"),
+        doubled("(ns.s | tojson) ~ '\"'"),
+        format!("{{{{ '\"'{} }}}}", "|tojson".repeat(200)),
+        format!("{{{{ [messages]{} }}}}", "|tojson(indent=4)".repeat(90)),
+        // Each value fits, and there are many: minutes of copying.
+        "{% set s = 'x' * 2000000 %}{% for i in range(9000) %}{% set t = s ~ s %}{% endfor %}".into(),
         plain,
         macros,
         blocks,

@@ -25,6 +25,7 @@ const ARCHITECTURES: &[(&str, &str)] = &[
     ("qwen3", "qwen3"),
     ("gemma3_text", "gemma3"),
     ("gemma3", "gemma3"),
+    ("bert", "bert"),
 ];
 
 /// Integers of `config.json`, and their names in GGUF.
@@ -68,6 +69,10 @@ impl Shape {
             numbers: Vec::new(),
         };
         shape.integers(config)?;
+        if found.1 == "bert" {
+            shape.number("attention.layer_norm_epsilon", config["layer_norm_eps"].as_f64().unwrap_or(1e-12));
+            return Ok(shape);
+        }
         let epsilon = config["rms_norm_eps"].as_f64().unwrap_or(1e-6);
         shape.number("attention.layer_norm_rms_epsilon", epsilon);
         let base = rope(config, "rope_theta").as_f64();
@@ -86,6 +91,15 @@ impl Shape {
             writer.set(format!("{}.{key}", self.architecture), value.clone());
         }
         writer.set(PAIRS_KEY, "halves");
+    }
+
+    /// How a folder of sentence-transformers pools.
+    pub fn pooling(&mut self, pooling: &Json) {
+        let kinds =
+            [("pooling_mode_mean_tokens", 1), ("pooling_mode_cls_token", 2), ("pooling_mode_lasttoken", 3)];
+        if let Some((_, kind)) = kinds.iter().find(|(key, _)| pooling[key].as_bool() == Some(true)) {
+            self.numbers.push(("pooling_type", MetaValue::U32(*kind)));
+        }
     }
 
     fn number(&mut self, key: &'static str, value: f64) {
@@ -225,7 +239,7 @@ mod tests {
             change(&mut config);
             Shape::read(&config).err().unwrap().to_string()
         };
-        assert!(refused(&|c| c["model_type"] = json!("bert")).contains("'bert'"));
+        assert!(refused(&|c| c["model_type"] = json!("t5")).contains("'t5'"));
         assert!(refused(&|c| c["hidden_size"] = Json::Null).contains("hidden_size is null"));
         assert!(refused(&|c| c["hidden_size"] = json!(-1)).contains("hidden_size is -1"));
         assert!(refused(&|c| c["head_dim"] = json!(4294967295u32)).contains("head_dim is 4294967295"));

@@ -5,6 +5,7 @@
 //! frequency factors). The rotary pairs of such files are half a head apart, which the metadata says.
 
 mod config;
+mod split;
 mod tensors;
 mod tokenizer;
 
@@ -12,9 +13,9 @@ use crate::error::{Error, Result};
 use serde_json::Value as Json;
 use std::fs;
 use std::path::{Path, PathBuf};
-use wootz_gguf::{Gguf, Writer};
+use wootz_gguf::{Gguf, MetaValue, Writer};
 
-/// Opens a model: a GGUF file, a folder as hubs have it, or a safetensors file in one.
+/// Opens a model: a GGUF file (or one of the parts of a split one), a folder as hubs have it, or a safetensors file in one.
 pub fn open(path: impl AsRef<Path>) -> Result<Gguf> {
     let path = path.as_ref();
     if path.is_dir() {
@@ -23,17 +24,38 @@ pub fn open(path: impl AsRef<Path>) -> Result<Gguf> {
     if path.extension().is_some_and(|e| e == "safetensors") {
         return open_folder(path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")));
     }
-    Ok(Gguf::open(path)?)
+    split::join(path, Gguf::open(path)?)
 }
 
 fn open_folder(folder: &Path) -> Result<Gguf> {
     let config = read_json(&folder.join("config.json"))?;
-    let shape = config::Shape::read(&config)?;
+    let mut shape = config::Shape::read(&config)?;
+    shape.pooling(&optional_json(&folder.join("1_Pooling").join("config.json"))?);
     let mut writer = Writer::new();
     shape.write(&mut writer);
-    tokenizer::write(folder, &config, &mut writer)?;
+    let generation = optional_json(&folder.join("generation_config.json"))?;
+    tokenizer::write(folder, &config, &generation, &mut writer)?;
+    write_sampling(&generation, &mut writer);
     let tensors = tensors::map(&safetensors_files(folder)?, &shape)?;
     Ok(Gguf::assemble(&writer, tensors)?)
+}
+
+/// What the makers of a model recommend for sampling, under GGUF's names.
+fn write_sampling(generation: &Json, writer: &mut Writer) {
+    let greedy = generation["do_sample"].as_bool() == Some(false);
+    let temperature = if greedy { Some(0.0) } else { generation["temperature"].as_f64() };
+    // The library that these files are written for samples at temperature 1 when it is told to sample and no more.
+    let temperature = temperature.or((generation["do_sample"].as_bool() == Some(true)).then_some(1.0));
+    let settings = [("top_p", "top_p"), ("min_p", "min_p"), ("repetition_penalty", "penalty_repeat")];
+    let numbers = settings.map(|(theirs, key)| (key, generation[theirs].as_f64()));
+    for (key, number) in numbers.into_iter().chain([("temp", temperature)]) {
+        if let Some(number) = number {
+            writer.set(format!("general.sampling.{key}"), MetaValue::F32(number as f32));
+        }
+    }
+    if let Some(top_k) = generation["top_k"].as_i64() {
+        writer.set("general.sampling.top_k", MetaValue::I32(top_k.clamp(0, i64::from(i32::MAX)) as i32));
+    }
 }
 
 fn safetensors_files(folder: &Path) -> Result<Vec<PathBuf>> {

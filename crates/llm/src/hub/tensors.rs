@@ -82,7 +82,46 @@ fn floats(name: String, dims: Vec<u64>, values: &[f32]) -> ExternalTensor {
     ExternalTensor { name, dims, format: BlockFormat::F32, bytes: bytes.into(), range }
 }
 
+/// BERT's tensors beside its layers.
+const BERT: &[(&str, &str)] = &[
+    ("embeddings.word_embeddings.weight", "token_embd.weight"),
+    ("embeddings.position_embeddings.weight", "position_embd.weight"),
+    ("embeddings.token_type_embeddings.weight", "token_types.weight"),
+    ("embeddings.LayerNorm.weight", "token_embd_norm.weight"),
+    ("embeddings.LayerNorm.bias", "token_embd_norm.bias"),
+];
+
+/// Parts of BERT's layers.
+const BERT_PARTS: &[(&str, &str)] = &[
+    ("attention.self.query", "attn_q"),
+    ("attention.self.key", "attn_k"),
+    ("attention.self.value", "attn_v"),
+    ("attention.output.dense", "attn_output"),
+    ("attention.output.LayerNorm", "attn_output_norm"),
+    ("intermediate.dense", "ffn_up"),
+    ("output.dense", "ffn_down"),
+    ("output.LayerNorm", "layer_output_norm"),
+];
+
+fn rename_bert(name: &str) -> Option<Use> {
+    let name = name.strip_prefix("bert.").unwrap_or(name);
+    if name.starts_with("pooler.") || name.starts_with("cls.") || name == "embeddings.position_ids" {
+        return Some(Use::Not);
+    }
+    if let Some((_, here)) = BERT.iter().find(|b| b.0 == name) {
+        return Some(Use::As((*here).into()));
+    }
+    let (layer, rest) = name.strip_prefix("encoder.layer.")?.split_once('.')?;
+    let layer: usize = layer.parse().ok()?;
+    let (part, kind) = rest.rsplit_once('.')?;
+    let here = BERT_PARTS.iter().find(|p| p.0 == part)?.1;
+    Some(Use::As(format!("blk.{layer}.{here}.{kind}")))
+}
+
 fn rename(name: &str, shape: &Shape) -> Option<Use> {
+    if shape.architecture == "bert" {
+        return rename_bert(name);
+    }
     // Models that also see images have their language part under a prefix, and other parts beside it.
     let own = ["model.language_model.", "language_model.model.", "model."]
         .iter()

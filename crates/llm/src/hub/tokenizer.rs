@@ -23,15 +23,17 @@ fn bad(problem: impl std::fmt::Display) -> Error {
 }
 
 /// Writes the metadata of a folder's tokenizer and chat template.
-pub fn write(folder: &Path, config: &Json, writer: &mut Writer) -> Result<()> {
+pub fn write(folder: &Path, config: &Json, generation: &Json, writer: &mut Writer) -> Result<()> {
     let json = read_json(&folder.join("tokenizer.json"))?;
     let settings = optional_json(&folder.join("tokenizer_config.json"))?;
-    let generation = optional_json(&folder.join("generation_config.json"))?;
     let kind = json["model"]["type"].as_str().unwrap_or("BPE");
-    if kind != "BPE" {
-        return Err(bad(format!("a model of type '{kind}'; only BPE is supported")));
-    }
     let vocab = Vocabulary::read(&json)?;
+    if kind == "WordPiece" {
+        return word_piece(&json, vocab, writer);
+    }
+    if kind != "BPE" {
+        return Err(bad(format!("a model of type '{kind}'; only BPE and WordPiece are supported")));
+    }
     let merges = merges(&json["model"]["merges"])?;
     if json["model"]["byte_fallback"].as_bool() == Some(true) {
         writer.set("tokenizer.ggml.model", "llama");
@@ -51,7 +53,7 @@ pub fn write(folder: &Path, config: &Json, writer: &mut Writer) -> Result<()> {
     let kinds = vocab.kinds.iter().map(|&k| MetaValue::I32(k)).collect();
     writer.set("tokenizer.ggml.token_type", MetaValue::Array(ValueType::I32, kinds));
     for (role, key) in [("bos", "bos_token"), ("eos", "eos_token")] {
-        let id = vocab.role(&settings[key], &[&generation, config], &format!("{key}_id"));
+        let id = vocab.role(&settings[key], &[generation, config], &format!("{key}_id"));
         // The metadata's own defaults are of other models.
         writer.set(format!("tokenizer.ggml.{role}_token_id"), MetaValue::U32(id.unwrap_or(u32::MAX)));
     }
@@ -65,6 +67,29 @@ pub fn write(folder: &Path, config: &Json, writer: &mut Writer) -> Result<()> {
     Ok(())
 }
 
+/// BERT's tokens: pieces that begin a word get its mark, those that continue one lose theirs.
+fn word_piece(json: &Json, vocab: Vocabulary, writer: &mut Writer) -> Result<()> {
+    if json["normalizer"]["lowercase"].as_bool() != Some(true) {
+        return Err(bad("a WordPiece model that tells upper from lower case is not supported"));
+    }
+    let continuing = json["model"]["continuing_subword_prefix"].as_str().unwrap_or("##");
+    let marked = |(text, &kind): (&String, &i32)| match text.strip_prefix(continuing) {
+        _ if matches!(kind, CONTROL | UNKNOWN) => text.clone(),
+        Some(rest) => rest.to_owned(),
+        None => format!("\u{2581}{text}"),
+    };
+    let texts: Vec<String> = vocab.texts.iter().zip(&vocab.kinds).map(marked).collect();
+    let kinds = vocab.kinds.iter().map(|&k| MetaValue::I32(k)).collect();
+    writer.set("tokenizer.ggml.model", "bert");
+    writer.set("tokenizer.ggml.token_type", MetaValue::Array(ValueType::I32, kinds));
+    writer.set("tokenizer.ggml.tokens", MetaValue::strings(texts));
+    for (role, text) in [("cls", "[CLS]"), ("seperator", "[SEP]"), ("unknown", "[UNK]")] {
+        let id = vocab.ids.get(text).ok_or_else(|| bad(format!("there is no token {text}")))?;
+        writer.set(format!("tokenizer.ggml.{role}_token_id"), MetaValue::U32(*id as u32));
+    }
+    Ok(())
+}
+
 /// Tokens by number.
 struct Vocabulary {
     texts: Vec<String>,
@@ -72,7 +97,7 @@ struct Vocabulary {
     ids: HashMap<String, usize>,
 }
 
-/// No vocabulary has more; a larger number in the file is no token's.
+/// An upper bound on vocabulary sizes; larger ids in a file are invalid.
 const MOST_TOKENS: u64 = 1 << 22;
 
 impl Vocabulary {

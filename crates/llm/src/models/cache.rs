@@ -1,8 +1,8 @@
 //! The cache of keys and values: `[1, heads, positions, width]` for every layer, so that the keys of a head lie side
 //! by side. Layers with a window keep only what the window and one chunk of tokens need.
 
-use super::{Memory, StateSpec};
-use crate::config::Attention;
+use super::{Kept, Memory, StateSpec};
+use crate::config::{Attention, LayerHeads};
 use crate::estimate::CacheFormat;
 use wootz::{DType, Shape, Tensor};
 
@@ -22,29 +22,32 @@ fn group(width: usize) -> usize {
     if width.is_multiple_of(GROUP) { GROUP } else { width }
 }
 
-/// The state of all layers.
+/// The state of all layers that have keys and values of their own.
 pub fn specs(layers: usize, attention: &Attention, memory: Memory) -> Vec<StateSpec> {
     let mut list = Vec::with_capacity(layers * pieces(memory.format));
-    for layer in 0..layers {
-        let positions = memory.positions(attention.window_of(layer));
-        let windowed = attention.window_of(layer).is_some();
-        for width in [attention.key_len, attention.value_len] {
-            let mut piece = |width: usize, dtype: DType| {
-                let shape = Shape::from([1, attention.kv_heads, positions, width]);
-                list.push(StateSpec { shape, dtype, windowed });
-            };
-            match memory.format {
-                CacheFormat::F32 => piece(width, DType::F32),
-                CacheFormat::F16 => piece(width, DType::F16),
-                CacheFormat::BF16 => piece(width, DType::BF16),
-                CacheFormat::Q8_0 => {
-                    piece(width, DType::I8);
-                    piece(width / group(width), DType::F16);
-                }
-            }
-        }
+    for layer in 0..attention.caches(layers) {
+        let own = attention.layer(layer);
+        list.extend(rows(own, own.key_len, memory));
+        list.extend(rows(own, own.value_len, memory));
     }
     list
+}
+
+/// The pieces that hold a row of `width` values for each head and position.
+pub fn rows(layer: LayerHeads, width: usize, memory: Memory) -> Vec<StateSpec> {
+    let positions = memory.positions(layer.window);
+    let kept = if layer.window.is_some() { Kept::Window } else { Kept::Every };
+    let piece = |width: usize, dtype: DType| StateSpec {
+        shape: Shape::from([1, layer.kv_heads, positions, width]),
+        dtype,
+        kept,
+    };
+    match memory.format {
+        CacheFormat::F32 => vec![piece(width, DType::F32)],
+        CacheFormat::F16 => vec![piece(width, DType::F16)],
+        CacheFormat::BF16 => vec![piece(width, DType::BF16)],
+        CacheFormat::Q8_0 => vec![piece(width, DType::I8), piece(width / group(width), DType::F16)],
+    }
 }
 
 /// Adds rows `[1, heads, t, width]` at a position. Returns all rows as floats, and the state that holds them.

@@ -1,10 +1,13 @@
 //! Llama (Touvron et al., 2023; Llama 3, Mistral and SmolLM are the same network): RMS norms in front, rotary
 //! positions, grouped-query attention, a gated feed-forward part.
 //!
-//! Qwen 2 adds biases to query, key and value, Qwen 3 norms of query and key heads instead; the rotary pairs of both
-//! are half a head apart, as they are in every model that was not converted for GGUF.
+//! Its kin differ in details. Qwen 2 adds biases to query, key and value, Qwen 3 norms of query and key heads, OLMoE norms of
+//! all heads together; mixtures of experts route the feed-forward part; Phi keeps matrices together; SmolLM 3 does not rotate
+//! in every fourth layer; Ministral 3 has queries that grow with the position; Granite has constant factors. The rotary pairs are
+//! half a head apart where matrices were not reordered for GGUF.
 
-use super::decoder::{Ends, GatedFeedForward, Heads, LayerWeights, Place, Projections, attention_of};
+use super::decoder::{Ends, Heads, LayerWeights, Projections, TokenPositions, attention_of};
+use super::experts::FeedForward;
 use super::{Input, Memory, Network, NewState, StateSpec, cache};
 use crate::config::{Attention, Config, Family, Pairs};
 use crate::error::Result;
@@ -18,48 +21,73 @@ pub struct Llama {
     attention: Attention,
     heads: Heads,
     epsilon: f64,
+    /// Granite's factor on what a part adds.
+    residual_scale: Option<f32>,
 }
 
 struct Layer {
     attention_norm: Tensor,
     projections: Projections,
-    /// Qwen 3 only.
-    head_norms: Option<[Tensor; 2]>,
+    head_norms: Option<HeadNorms>,
     ffn_norm: Tensor,
-    ffn: GatedFeedForward,
+    ffn: FeedForward,
+}
+
+/// Norms of queries and keys: of each head, or of all heads together.
+enum HeadNorms {
+    Each([Tensor; 2]),
+    Together([Tensor; 2]),
 }
 
 impl Llama {
     pub fn load(config: &Config, weights: &Weights) -> Result<Llama> {
         let attention = attention_of(config)?.clone();
-        let factors = weights.optional_values("rope_freqs.weight", &[attention.rope_len / 2])?;
+        // Phi's long factors are for positions that the config does not allow; see `Config`.
+        let name = if weights.has(SHORT_FACTORS) { SHORT_FACTORS } else { "rope_freqs.weight" };
+        let factors = weights.optional_values(name, &[attention.rope_len / 2])?;
         let factors = factors.map(|f| f.to_vec::<f32>()).transpose()?;
         let rope = Rope::new(&attention, factors.as_deref());
         let style = match attention.rope_pairs {
             Pairs::Neighbours => RopeStyle::Interleaved,
             Pairs::Halves => RopeStyle::Half,
         };
-        let heads = Heads::new(&rope, style, attention.key_len, weights)?;
-        let layer = |index| Layer::load(&LayerWeights { config, attention: &attention, weights, index });
+        let heads = Heads::new(&rope, style, &attention, weights)?;
+        let layer = |index| Layer::load(&LayerWeights { config, weights, index });
         let layers = (0..config.layers).map(layer).collect::<Result<_>>()?;
-        let epsilon = f64::from(config.norm_epsilon);
-        Ok(Llama { ends: Ends::load(config, weights)?, layers, attention, heads, epsilon })
+        let (epsilon, residual_scale) = (f64::from(config.norm_epsilon), config.scales.residual);
+        Ok(Llama { ends: Ends::load(config, weights)?, layers, attention, heads, epsilon, residual_scale })
+    }
+
+    /// The residual stream with what a part adds.
+    fn add(&self, x: &Tensor, part: Tensor) -> wootz::Result<Tensor> {
+        match self.residual_scale {
+            Some(scale) => x.add(&part.mul(scale)?),
+            None => x.add(&part),
+        }
     }
 }
 
+/// What Phi's frequencies are divided by, up to the original context length.
+const SHORT_FACTORS: &str = "rope_factors_short.weight";
+
 impl Layer {
     fn load(layer: &LayerWeights<'_>) -> Result<Layer> {
-        let (width, head) = (layer.config.width, layer.attention.key_len);
+        let (width, a) = (layer.config.width, layer.attention()?);
+        let norms = |q: usize, k: usize| -> Result<[Tensor; 2]> {
+            Ok([layer.norm("attn_q_norm", q)?, layer.norm("attn_k_norm", k)?])
+        };
         let head_norms = match layer.config.family {
-            Family::Qwen3 => Some([layer.norm("attn_q_norm", head)?, layer.norm("attn_k_norm", head)?]),
+            Family::Qwen3 | Family::Qwen3Moe => Some(HeadNorms::Each(norms(a.key_len, a.key_len)?)),
+            Family::Olmoe => Some(HeadNorms::Together(norms(a.heads * a.key_len, a.kv_heads * a.key_len)?)),
             _ => None,
         };
+        let ffn = FeedForward::load(layer)?;
         Ok(Layer {
             attention_norm: layer.norm("attn_norm", width)?,
             projections: Projections::load(layer)?,
             head_norms,
             ffn_norm: layer.norm("ffn_norm", width)?,
-            ffn: GatedFeedForward::load(layer)?,
+            ffn,
         })
     }
 }
@@ -70,22 +98,28 @@ impl Network for Llama {
     }
 
     fn forward(&self, input: &Input<'_>) -> wootz::Result<(Tensor, Vec<Tensor>)> {
-        let place = Place::new(input)?;
+        let positions = TokenPositions::new(input)?;
         let mut x = self.ends.embed(input.tokens)?;
         let mut state = NewState::default();
         for (i, layer) in self.layers.iter().enumerate() {
             let h = x.rms_norm(Some(&layer.attention_norm), self.epsilon)?;
             let mut projected = layer.projections.apply(&h)?;
-            if let Some(norms) = &layer.head_norms {
-                projected = projected.normed(norms, self.epsilon)?;
-            }
-            let (mixed, cache) = self.heads.attend(&projected, &place, i)?;
+            projected = match &layer.head_norms {
+                Some(HeadNorms::Each(norms)) => projected.normed(norms, self.epsilon)?,
+                Some(HeadNorms::Together(norms)) => projected.normed_together(norms, self.epsilon)?,
+                None => projected,
+            };
+            let (mixed, cache) = self.heads.attend(&projected, &positions, i)?;
             state.push(cache);
-            x = x.add(&layer.projections.output.apply(&mixed)?)?;
+            x = self.add(&x, layer.projections.output.apply(&mixed)?)?;
             let h = x.rms_norm(Some(&layer.ffn_norm), self.epsilon)?;
-            x = x.add(&layer.ffn.apply(&h, Tensor::silu)?)?;
+            x = self.add(&x, layer.ffn.apply(&h)?)?;
         }
         Ok((x, state.into_list()))
+    }
+
+    fn embedding(&self, hidden: &Tensor) -> wootz::Result<Tensor> {
+        self.ends.normed(hidden)
     }
 
     fn logits(&self, hidden: &Tensor) -> wootz::Result<Tensor> {

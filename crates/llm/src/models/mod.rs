@@ -1,15 +1,27 @@
 //! The model families, one file each.
 
+mod bert;
 mod cache;
 mod decoder;
-mod gemma3;
+mod deepseek2;
+mod delta_net;
+mod experts;
+mod gemma;
+mod gemma4;
+mod gemma_embedding;
+mod gpt_oss;
+mod hybrid;
 mod llama;
+mod recurrence;
 mod rwkv7;
+mod short_conv;
+mod state_space;
 
 use crate::config::{Config, Family};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::CacheFormat;
 use crate::weights::Weights;
+pub(crate) use decoder::attention_of;
 use std::ops::Range;
 use wootz::{DType, Shape, Tensor};
 
@@ -20,8 +32,19 @@ pub struct StateSpec {
     pub shape: Shape,
     /// Its dtype.
     pub dtype: DType,
-    /// Whether it keeps only the last positions.
-    pub windowed: bool,
+    /// What it holds.
+    pub kept: Kept,
+}
+
+/// What a piece of state holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Something of every position.
+    Every,
+    /// Something of the last positions.
+    Window,
+    /// What came of all positions together, as of the last one.
+    Latest,
 }
 
 /// What a pass reads: the tokens of one sequence, or those of several, one sequence after another.
@@ -47,13 +70,16 @@ pub struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    /// The pieces of a layer's keys and of its values.
+    /// The pieces of the keys and of the values of the layer that is this one of those with a cache; their pieces come first.
     pub fn cache(&self, layer: usize) -> [&'a [Tensor]; 2] {
         let count = cache::pieces(self.format);
         let (keys, values) = self.state[layer * count..(layer + 1) * count].split_at(count / 2);
         [keys, values]
     }
 }
+
+/// Layers with a window forget positions in steps of so many.
+pub(crate) const WINDOW_STEP: usize = 64;
 
 /// How a sequence is remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +95,7 @@ pub struct Memory {
 impl Memory {
     /// Positions that a layer with this window keeps.
     pub fn positions(&self, window: Option<usize>) -> usize {
-        window.map_or(self.context, |window| self.context.min(window + self.chunk))
+        window.map_or(self.context, |window| self.context.min(window + self.chunk + WINDOW_STEP))
     }
 }
 
@@ -82,6 +108,13 @@ impl NewState {
     pub fn push(&mut self, layer: Vec<Vec<Tensor>>) {
         self.0.resize_with(layer.len(), Vec::new);
         self.0.iter_mut().zip(layer).for_each(|(all, new)| all.extend(new));
+    }
+
+    /// Adds what `others` have behind it, sequence by sequence.
+    pub fn join(&mut self, others: NewState) {
+        if !others.0.is_empty() {
+            self.push(others.0);
+        }
     }
 
     /// The state of all sequences, one after another.
@@ -106,6 +139,11 @@ pub trait Network: Send + Sync {
     /// Logits `[t, vocab]` of hidden vectors.
     fn logits(&self, hidden: &Tensor) -> wootz::Result<Tensor>;
 
+    /// Hidden vectors as embeddings of their tokens: what the output matrix reads.
+    fn embedding(&self, hidden: &Tensor) -> wootz::Result<Tensor> {
+        Ok(hidden.clone())
+    }
+
     /// The window of layers that have one; what lies before it is not kept.
     fn window(&self) -> Option<usize> {
         None
@@ -117,11 +155,54 @@ pub trait Network: Send + Sync {
     }
 }
 
+/// A network that reads whole texts, several at once.
+pub(crate) trait Encoder: Send + Sync {
+    /// The vectors `[b, t, width]` of tokens `[b, t]` of which `counts [b]` in front are real.
+    fn encode(&self, tokens: &Tensor, counts: &Tensor) -> wootz::Result<Tensor>;
+
+    /// What becomes of the vectors `[b, width]` of texts after pooling.
+    fn pooled(&self, x: Tensor) -> wootz::Result<Tensor> {
+        Ok(x)
+    }
+}
+
+/// The encoder of a model file.
+pub(crate) fn load_encoder(config: &Config, weights: &Weights) -> Result<Box<dyn Encoder>> {
+    Ok(match config.family {
+        Family::GemmaEmbedding => Box::new(gemma_embedding::GemmaEmbedding::load(config, weights)?),
+        _ => Box::new(bert::Bert::load(config, weights)?),
+    })
+}
+
 /// The network of a model file.
 pub fn load(config: &Config, weights: &Weights) -> Result<Box<dyn Network>> {
     Ok(match config.family {
-        Family::Llama | Family::Qwen2 | Family::Qwen3 => Box::new(llama::Llama::load(config, weights)?),
-        Family::Gemma3 => Box::new(gemma3::Gemma3::load(config, weights)?),
+        Family::Llama
+        | Family::Mistral3
+        | Family::SmolLm3
+        | Family::Granite
+        | Family::GraniteMoe
+        | Family::Phi3
+        | Family::Qwen2
+        | Family::Qwen2Moe
+        | Family::Qwen3
+        | Family::Qwen3Moe
+        | Family::Olmoe => Box::new(llama::Llama::load(config, weights)?),
+        Family::Gemma2 | Family::Gemma3 => Box::new(gemma::Gemma::load(config, weights)?),
+        Family::Gemma4 => Box::new(gemma4::Gemma4::load(config, weights)?),
+        Family::DeepSeek2 => Box::new(deepseek2::DeepSeek2::load(config, weights)?),
+        Family::Qwen35
+        | Family::Qwen35Moe
+        | Family::Qwen3Next
+        | Family::GraniteHybrid
+        | Family::Mamba2
+        | Family::Lfm2
+        | Family::Lfm2Moe => Box::new(hybrid::HybridNetwork::load(config, weights)?),
+        Family::GptOss => Box::new(gpt_oss::GptOss::load(config, weights)?),
         Family::Rwkv7 => Box::new(rwkv7::Rwkv7::load(config, weights)?),
+        Family::Bert | Family::NomicBert | Family::GemmaEmbedding => {
+            let name = config.family.name();
+            return Err(Error::Model(format!("{name} gives embeddings and no text; use `wootz embed`")));
+        }
     })
 }

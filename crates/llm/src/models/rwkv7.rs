@@ -2,7 +2,8 @@
 //! along one direction and learns a new key and value at every token (the generalised delta rule); the state of a
 //! sequence has a fixed size.
 
-use super::{Input, Memory, Network, NewState, Sequence, StateSpec};
+use super::recurrence::recur;
+use super::{Input, Kept, Memory, Network, NewState, Sequence, StateSpec};
 use crate::config::{Config, Mixer};
 use crate::error::{Error, Result};
 use crate::weights::{Matrix, Weights};
@@ -238,27 +239,6 @@ impl TimeMix {
     }
 }
 
-/// The recurrence of each sequence over its own rows, from its own state.
-fn recur(
-    inputs: [&Tensor; 6],
-    sequences: &[Sequence<'_>],
-    states: &[&Tensor],
-) -> wootz::Result<(Tensor, Vec<Tensor>)> {
-    if let [state] = states {
-        let (out, state) = Tensor::wkv7(inputs, state)?;
-        return Ok((out, vec![state]));
-    }
-    let (mut outs, mut new) = (Vec::new(), Vec::new());
-    for (sequence, state) in sequences.iter().zip(states) {
-        let own = inputs.map(|x| x.narrow(0, sequence.rows.start, sequence.rows.len()));
-        let [r, w, k, v, a, b] = own;
-        let (out, state) = Tensor::wkv7([&r?, &w?, &k?, &v?, &a?, &b?], state)?;
-        outs.push(out);
-        new.push(state);
-    }
-    Ok((Tensor::concat(&outs.iter().collect::<Vec<_>>(), 0)?, new))
-}
-
 /// The reference scales the usual 1e-5 by the square of 8.
 const GROUP_EPSILON: f64 = 64e-5;
 
@@ -272,15 +252,14 @@ impl ChannelMix {
 impl Network for Rwkv7 {
     fn state(&self, _: Memory) -> Vec<StateSpec> {
         let heads = self.width / self.head_len;
-        let shift = StateSpec { shape: Shape::from([1, self.width]), dtype: DType::F32, windowed: false };
+        let shift = StateSpec { shape: Shape::from([1, self.width]), dtype: DType::F32, kept: Kept::Latest };
         let matrices = Shape::from([heads, self.head_len, self.head_len]);
-        let matrices = StateSpec { shape: matrices, dtype: DType::F32, windowed: false };
+        let matrices = StateSpec { shape: matrices, dtype: DType::F32, kept: Kept::Latest };
         (0..self.layers.len()).flat_map(|_| [shift.clone(), matrices.clone(), shift.clone()]).collect()
     }
 
     fn forward(&self, input: &Input<'_>) -> wootz::Result<(Tensor, Vec<Tensor>)> {
         let mut x = self.embedding_norm.apply(&self.embedding.rows(input.tokens)?)?;
-        let start = Tensor::scalar_on(0, DType::I32, x.device());
         let mut first_value = None;
         let mut state = NewState::default();
         for (i, layer) in self.layers.iter().enumerate() {
@@ -299,7 +278,7 @@ impl Network for Rwkv7 {
             let new = new.map(|((sequence, before), matrices)| {
                 Ok(vec![
                     remember(&h, sequence, &before[0])?,
-                    before[1].write_at(matrices, &start, 0)?,
+                    matrices.clone(),
                     remember(&g, sequence, &before[2])?,
                 ])
             });

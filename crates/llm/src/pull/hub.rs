@@ -1,8 +1,8 @@
 //! Files of model hubs that speak the protocol of huggingface.co, fetched with `curl`.
 //!
 //! A reference is `hf:OWNER/REPO/FILE` for one file, or `hf:OWNER/REPO` for a repository of safetensors; `@REVISION` may
-//! follow the repository. A download that was interrupted goes on where it stopped; a file gets its name
-//! only when its size and, where the hub tells it, its SHA-256 are right.
+//! follow the repository. An interrupted download resumes where it stopped; a file gets its name
+//! only when its size and, if the hub publishes it, its SHA-256 are right.
 
 use super::{Progress, checksum, io};
 use crate::error::{Error, Result};
@@ -14,9 +14,9 @@ use std::time::Duration;
 /// How often a download's size is looked at.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A transfer that stays below this many bytes per second for so many seconds is given up; what came is kept.
+/// A transfer that stays below this many bytes per second for this many seconds is aborted; partial data is kept.
 const SLOWEST: &str = "100";
-const STALL_SECONDS: &str = "60";
+const STALL_SECONDS: u32 = 60;
 
 /// The most bytes of an answer that is kept in memory: lists of files, headers.
 const MAX_ANSWER: &str = "67108864";
@@ -75,6 +75,7 @@ impl Reference {
 #[derive(Clone, Debug)]
 pub struct Hub {
     endpoint: String,
+    stall_seconds: u32,
 }
 
 impl Default for Hub {
@@ -94,7 +95,22 @@ struct Facts {
 impl Hub {
     /// A hub at an address.
     pub fn new(endpoint: impl Into<String>) -> Hub {
-        Hub { endpoint: endpoint.into().trim_end_matches('/').into() }
+        let endpoint = endpoint.into().trim_end_matches('/').into();
+        Hub { endpoint, stall_seconds: STALL_SECONDS }
+    }
+
+    /// The same, given up after so many seconds in which next to nothing came (60 by default).
+    pub fn stall_after(self, seconds: u32) -> Hub {
+        Hub { stall_seconds: seconds.max(1), ..self }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("curl");
+        command.args(["--fail", "--location", "--silent", "--show-error", "--connect-timeout", "20"]);
+        // A server that goes silent would hold us for ever.
+        command.args(["--speed-limit", SLOWEST, "--speed-time", &self.stall_seconds.to_string()]);
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
+        command
     }
 
     /// The file or the folder that a reference means, fetched into the cache folder if it is not there.
@@ -125,7 +141,7 @@ impl Hub {
     fn model_files(&self, reference: &Reference) -> Result<Vec<String>> {
         let (repository, revision) = (&reference.repository, &reference.revision);
         let url = format!("{}/api/models/{repository}/revision/{revision}", self.endpoint);
-        let answer = curl(&[&url])?;
+        let answer = curl(self.command(), &[&url])?;
         let json: serde_json::Value = serde_json::from_slice(&answer)
             .map_err(|e| Error::Pull(format!("{url} did not answer with a list of files: {e}")))?;
         let none = Vec::new();
@@ -165,7 +181,7 @@ impl Hub {
         }
         let Reference { repository, revision, .. } = reference;
         let url = format!("{}/{repository}/resolve/{revision}/{file}", self.endpoint);
-        let facts = facts(&url)?;
+        let facts = facts(self.command(), &url)?;
         let partial = folder.join(format!("{file}.partial"));
         let parent = target.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(io("create", parent))?;
@@ -175,7 +191,7 @@ impl Hub {
             let _ = fs::remove_file(&partial);
         }
         if facts.bytes != Some(present) || present == 0 {
-            download(&url, &partial, facts.bytes, progress)?;
+            download(&|| self.command(), &url, &partial, facts.bytes, progress)?;
         }
         if let Err(error) = check(&partial, &facts, &url) {
             fs::remove_file(&partial).map_err(io("remove", &partial))?;
@@ -200,8 +216,8 @@ fn check(partial: &Path, facts: &Facts, url: &str) -> Result<()> {
 }
 
 /// Size and checksum. Large files are redirected, and the first answer has the facts.
-fn facts(url: &str) -> Result<Facts> {
-    let answer = curl(&["--head", url])?;
+fn facts(command: Command, url: &str) -> Result<Facts> {
+    let answer = curl(command, &["--head", url])?;
     let text = String::from_utf8_lossy(&answer).to_ascii_lowercase();
     let header = |name: &str| {
         let mut values = text.lines().filter_map(|l| l.split_once(':')).filter(|(k, _)| k.trim() == name);
@@ -214,15 +230,6 @@ fn facts(url: &str) -> Result<Facts> {
     Ok(Facts { bytes, sha256: tag("x-linked-etag").or_else(|| tag("etag")) })
 }
 
-fn command() -> Command {
-    let mut command = Command::new("curl");
-    command.args(["--fail", "--location", "--silent", "--show-error", "--connect-timeout", "20"]);
-    // A server that goes silent would hold us for ever.
-    command.args(["--speed-limit", SLOWEST, "--speed-time", STALL_SECONDS]);
-    command.stdin(Stdio::null()).stderr(Stdio::piped());
-    command
-}
-
 fn missing(error: &std::io::Error) -> Error {
     Error::Pull(format!("curl is needed to reach a hub, and cannot be run: {error}"))
 }
@@ -231,9 +238,9 @@ fn refused(url: &str, message: &[u8]) -> Error {
     Error::Pull(format!("{url}: {}", String::from_utf8_lossy(message).trim()))
 }
 
-fn curl(arguments: &[&str]) -> Result<Vec<u8>> {
+fn curl(mut command: Command, arguments: &[&str]) -> Result<Vec<u8>> {
     let done =
-        command().args(["--max-filesize", MAX_ANSWER]).args(arguments).output().map_err(|e| missing(&e))?;
+        command.args(["--max-filesize", MAX_ANSWER]).args(arguments).output().map_err(|e| missing(&e))?;
     if !done.status.success() {
         return Err(refused(arguments.last().unwrap_or(&""), &done.stderr));
     }
@@ -241,7 +248,13 @@ fn curl(arguments: &[&str]) -> Result<Vec<u8>> {
 }
 
 /// Downloads what a partial file does not have yet; what came stays there if it fails.
-fn download(url: &str, to: &Path, total: Option<u64>, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+fn download(
+    command: &dyn Fn() -> Command,
+    url: &str,
+    to: &Path,
+    total: Option<u64>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<()> {
     let mut child = command()
         .args(["--continue-at", "-", "--output"])
         .arg(to)
@@ -261,7 +274,7 @@ fn download(url: &str, to: &Path, total: Option<u64>, progress: &mut dyn FnMut(P
     let done = child.wait_with_output().map_err(|e| missing(&e))?;
     if done.status.code() == Some(CANNOT_RESUME) && to.exists() {
         fs::remove_file(to).map_err(io("remove", to))?;
-        return download(url, to, total, progress);
+        return download(command, url, to, total, progress);
     }
     if done.status.success() { Ok(()) } else { Err(refused(url, &done.stderr)) }
 }

@@ -1,17 +1,19 @@
 //! Text to tokens and back, from the vocabulary in a GGUF file.
 //!
-//! Three families: byte-level BPE (`gpt2` in the metadata), SentencePiece-style merging by score (`llama`), and
-//! the longest-match trie of RWKV World (`rwkv`). All split the text at special tokens first.
+//! Five families: byte-level BPE (`gpt2` in the metadata), SentencePiece-style merging by score (`llama`) and by rank (`gemma4`), the
+//! longest-match trie of RWKV World (`rwkv`), and BERT's WordPiece (`bert`). All split the text at special tokens first.
 
 mod bpe;
 mod bytes;
 mod merge;
 mod patterns;
 mod rwkv;
+mod spaced_bpe;
 mod special;
 mod spm;
 mod stream;
 mod vocab;
+mod wordpiece;
 
 use std::borrow::Cow;
 
@@ -42,7 +44,9 @@ pub struct Tokenizer {
 enum Family {
     Bpe(Box<bpe::Bpe>),
     Spm(spm::Spm),
+    SpacedBpe(Box<spaced_bpe::SpacedBpe>),
     Rwkv(rwkv::Rwkv),
+    WordPiece,
 }
 
 /// How a text is to be read.
@@ -70,9 +74,11 @@ impl Tokenizer {
         let family = match model {
             "gpt2" => Family::Bpe(Box::new(bpe::Bpe::from_gguf(gguf, &mut vocab)?)),
             "llama" => Family::Spm(spm::Spm::new(meta.bool_or("tokenizer.ggml.add_space_prefix", true)?)),
+            "gemma4" => Family::SpacedBpe(Box::new(spaced_bpe::SpacedBpe::from_gguf(gguf, &mut vocab)?)),
             "rwkv" => Family::Rwkv(rwkv::Rwkv::new(&mut vocab)),
+            "bert" => Family::WordPiece,
             other => {
-                let known = "gpt2, llama, rwkv";
+                let known = "gpt2, llama, gemma4, rwkv, bert";
                 return Err(Error::Tokenizer(format!(
                     "model '{other}' is not one of those supported: {known}"
                 )));
@@ -80,6 +86,15 @@ impl Tokenizer {
         };
         vocab.read_flags(gguf)?;
         Ok(Tokenizer { specials: Specials::new(&vocab)?, vocab, family })
+    }
+
+    /// Whether decoding gives a space in front that is not part of the text.
+    fn has_space_prefix(&self) -> bool {
+        match &self.family {
+            Family::Spm(spm) => spm.add_space_prefix(),
+            Family::WordPiece => true,
+            Family::Bpe(_) | Family::SpacedBpe(_) | Family::Rwkv(_) => false,
+        }
     }
 
     /// The vocabulary.
@@ -103,8 +118,10 @@ impl Tokenizer {
                 Fragment::Text(text) => {
                     match &self.family {
                         Family::Bpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
+                        Family::SpacedBpe(bpe) => bpe.encode(&self.vocab, text, &mut out),
                         Family::Spm(spm) => spm.encode(&self.vocab, text, after_special, &mut out),
                         Family::Rwkv(rwkv) => rwkv.encode(&self.vocab, text, &mut out),
+                        Family::WordPiece => wordpiece::encode(&self.vocab, text, &mut out),
                     }
                     after_special = false;
                 }
@@ -125,19 +142,20 @@ impl Tokenizer {
             TokenKind::Unused => Cow::Borrowed(&[]),
             TokenKind::Normal | TokenKind::Byte => match &self.family {
                 Family::Bpe(_) => Cow::Owned(bytes::decode(text)),
-                Family::Spm(_) => spm::piece(text, self.vocab.kind(id)),
+                Family::Spm(_) | Family::SpacedBpe(_) => spm::piece(text, self.vocab.kind(id)),
                 Family::Rwkv(rwkv) => Cow::Borrowed(rwkv.bytes(id)),
+                Family::WordPiece => Cow::Owned(wordpiece::piece(text)),
             },
         }
     }
 
-    /// The text of tokens; bytes that are no UTF-8 become replacement characters.
+    /// The text of tokens; invalid UTF-8 becomes replacement characters.
     pub fn decode(&self, ids: &[u32], special: bool) -> String {
         let bytes: Vec<u8> = ids.iter().flat_map(|&id| self.piece(id, special).into_owned()).collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         match &self.family {
             // The space that encoding put in front is not part of the text.
-            Family::Spm(spm) if spm.add_space_prefix() => match text.strip_prefix(' ') {
+            Family::Spm(_) | Family::WordPiece if self.has_space_prefix() => match text.strip_prefix(' ') {
                 Some(rest) => rest.to_owned(),
                 None => text,
             },

@@ -118,6 +118,20 @@ const ROWS: &[Row] = &[
         add_bos: false,
     },
     Row {
+        names: &["deepseek-llm"],
+        patterns: &[
+            "[\r\n]",
+            // Letters that have a case.
+            r"\s?[\p{Lu}\p{Ll}\p{Lt}]+",
+            r"\s?[!-/:-~！-／：-～‘-‟　-。]+",
+            r"\s+$",
+            "[一-龥ࠀ-一가-퟿]+",
+            r"\p{N}+",
+        ],
+        whole_words: false,
+        add_bos: false,
+    },
+    Row {
         names: &["deepseek-v3", "hunyuan-dense"],
         patterns: &[
             r"\p{N}{1,3}",

@@ -6,7 +6,7 @@ use super::merge::{Priority, merge};
 use super::vocab::{TokenKind, Vocab};
 
 /// The character that stands for a space.
-const SPACE: &str = "\u{2581}";
+pub(super) const SPACE: &str = "\u{2581}";
 
 /// Settings of the family; the tables are the vocabulary's.
 #[derive(Debug)]
@@ -16,9 +16,9 @@ pub(super) struct Spm {
 
 /// A run of the text, as a byte range.
 #[derive(Clone, Copy)]
-struct Run {
-    start: usize,
-    end: usize,
+pub(super) struct Run {
+    pub start: usize,
+    pub end: usize,
 }
 
 impl Spm {
@@ -49,7 +49,7 @@ impl Spm {
     }
 }
 
-fn byte_token(vocab: &Vocab, b: u8) -> Option<u32> {
+pub(super) fn byte_token(vocab: &Vocab, b: u8) -> Option<u32> {
     vocab.id(format!("<0x{b:02X}>").as_bytes()).or_else(|| vocab.id(&[b])).or(vocab.unknown)
 }
 

@@ -93,6 +93,8 @@ impl Vocab {
             // What these vocabularies use when the metadata is silent.
             "llama" => (Some(1), Some(2), Some(0)),
             "gpt2" => (Some(11), Some(11), None),
+            // Texts are between [CLS] and [SEP].
+            "bert" => (Some(101), Some(102), Some(100)),
             _ => (None, None, None),
         };
         Ok(Vocab {
@@ -103,8 +105,8 @@ impl Vocab {
             bos,
             eos,
             unknown,
-            add_bos: model == "llama",
-            add_eos: false,
+            add_bos: matches!(model, "llama" | "bert"),
+            add_eos: model == "bert",
             ends: vec![],
         })
     }
@@ -123,8 +125,12 @@ impl Vocab {
                 Some(id) => Err(Error::Tokenizer(format!("{key} is {id}, but there are {count} tokens"))),
             }
         };
-        self.bos = role("bos", self.bos)?;
+        // BERT's files name the same tokens by what they were trained for; GGUF misspells the second.
+        self.bos = role("cls", role("bos", self.bos)?)?;
         self.eos = role("eos", self.eos)?;
+        if meta.optional("tokenizer.ggml.model", "a string", |v| v.as_str())? == Some("bert") {
+            self.eos = role("seperator", self.eos)?;
+        }
         self.unknown = role("unknown", self.unknown)?;
         let extra = [role("eot", None)?, role("eom", None)?];
         self.add_bos = meta.bool_or("tokenizer.ggml.add_bos_token", self.add_bos)?;

@@ -1,6 +1,6 @@
 //! The kernels of two other projects on the same problems, run from their own sources with their own launch sizes.
 
-use crate::problems::{Problem, blocks, counted};
+use crate::problems::{StandardProblem, blocks, counted};
 use crate::rig::noise;
 use half::f16;
 use softmetal::profile::DispatchProfile;
@@ -144,13 +144,13 @@ fn spelled(format: BlockFormat) -> String {
 }
 
 /// `candle-metal-kernels`, given its folder of `.metal` files.
-pub fn candle(folder: &Path, problem: &Problem) -> Result<Counted> {
+pub fn candle(folder: &Path, problem: &StandardProblem) -> Result<Counted> {
     let (file, launch) = match *problem {
-        Problem::Gemm { size, dtype } => ("mlx_gemm.metal", candle_gemm(size, dtype)),
-        Problem::Gemv { n, k } => ("gemv.metal", candle_gemv(n, k)),
-        Problem::QuantGemv { format, n, k } => ("quantized.metal", candle_mv(format, n, k)),
-        Problem::QuantGemm { format, m, n, k } => ("quantized.metal", candle_mm(format, (m, n, k))),
-        Problem::Decode { heads, groups, keys, width } => (
+        StandardProblem::Gemm { size, dtype } => ("mlx_gemm.metal", candle_gemm(size, dtype)),
+        StandardProblem::Gemv { n, k } => ("gemv.metal", candle_gemv(n, k)),
+        StandardProblem::QuantGemv { format, n, k } => ("quantized.metal", candle_mv(format, n, k)),
+        StandardProblem::QuantGemm { format, m, n, k } => ("quantized.metal", candle_mm(format, (m, n, k))),
+        StandardProblem::Decode { heads, groups, keys, width } => (
             "scaled_dot_product_attention.metal",
             Launch {
                 kernel: format!("sdpa_vector_float16_t_{width}"),
@@ -172,7 +172,7 @@ pub fn candle(folder: &Path, problem: &Problem) -> Result<Counted> {
                 ],
             },
         ),
-        Problem::Prefill { heads, keys, width } => {
+        StandardProblem::Prefill { heads, keys, width } => {
             ("scaled_dot_product_attention.metal", candle_prefill(heads, keys, width))
         }
     };
@@ -298,22 +298,24 @@ fn candle_prefill(heads: usize, keys: usize, width: usize) -> Launch {
 }
 
 /// `ggml-metal.metal` of llama-cpp-python 0.3.9, given the folder that holds it.
-pub fn llama(folder: &Path, problem: &Problem) -> Result<Counted> {
+pub fn llama(folder: &Path, problem: &StandardProblem) -> Result<Counted> {
     let launch = match *problem {
-        Problem::Gemm { size, dtype } => {
+        StandardProblem::Gemm { size, dtype } => {
             llama_mm(dtype.name(), of(dtype, size * size), size * dtype.size(), (size, size, size))
         }
-        Problem::Gemv { n, k } => llama_mv("f16_f32_1row", halves(n * k), 2 * k, (n, k)),
-        Problem::QuantGemv { format, n, k } => {
+        StandardProblem::Gemv { n, k } => llama_mv("f16_f32_1row", halves(n * k), 2 * k, (n, k)),
+        StandardProblem::QuantGemv { format, n, k } => {
             let row = format.bytes_of(k).expect("whole blocks");
             llama_mv(&format!("{}_f32", spelled(format)), Arg::Data(blocks(format, n, k)), row, (n, k))
         }
-        Problem::QuantGemm { format, m, n, k } => {
+        StandardProblem::QuantGemm { format, m, n, k } => {
             let row = format.bytes_of(k).expect("whole blocks");
             llama_mm(&spelled(format), Arg::Data(blocks(format, n, k)), row, (m, n, k))
         }
-        Problem::Decode { heads, groups, keys, width } => llama_attention((heads, groups, 1), keys, width),
-        Problem::Prefill { heads, keys, width } => llama_attention((heads, heads, keys), keys, width),
+        StandardProblem::Decode { heads, groups, keys, width } => {
+            llama_attention((heads, groups, 1), keys, width)
+        }
+        StandardProblem::Prefill { heads, keys, width } => llama_attention((heads, heads, keys), keys, width),
     };
     let above = folder.parent().unwrap_or(folder).to_path_buf();
     let defines = ["GGML_METAL_USE_BF16", "GGML_METAL_HAS_BF16"];

@@ -10,7 +10,7 @@ use wootz_ir::{DType, Layout, Shape};
 use wootz_report::Counted;
 
 /// The sum over the launches of a problem.
-pub fn counted(project: &str, problem: &Problem, launches: &[DispatchProfile]) -> Counted {
+pub fn counted(project: &str, problem: &StandardProblem, launches: &[DispatchProfile]) -> Counted {
     let mut c = Counters::default();
     launches.iter().for_each(|l| c.add(&l.counters));
     Counted {
@@ -29,7 +29,7 @@ pub fn counted(project: &str, problem: &Problem, launches: &[DispatchProfile]) -
 
 /// A standard problem.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Problem {
+pub enum StandardProblem {
     /// A square product, row-major.
     Gemm { size: usize, dtype: DType },
     /// A vector times the rows of a matrix.
@@ -45,32 +45,32 @@ pub enum Problem {
 }
 
 /// Small enough to be counted in seconds, large enough that edges do not matter.
-pub const PROBLEMS: [Problem; 12] = [
-    Problem::Gemm { size: 256, dtype: DType::F32 },
-    Problem::Gemm { size: 256, dtype: DType::F16 },
-    Problem::Gemv { n: 512, k: 1024 },
-    Problem::QuantGemv { format: BlockFormat::Q4_0, n: 256, k: 2048 },
-    Problem::QuantGemv { format: BlockFormat::Q8_0, n: 256, k: 2048 },
-    Problem::QuantGemv { format: BlockFormat::Q4_K, n: 256, k: 2048 },
-    Problem::QuantGemv { format: BlockFormat::Q5_K, n: 256, k: 2048 },
-    Problem::QuantGemv { format: BlockFormat::Q6_K, n: 256, k: 2048 },
-    Problem::QuantGemm { format: BlockFormat::Q4_0, m: 64, n: 256, k: 512 },
-    Problem::QuantGemm { format: BlockFormat::Q4_K, m: 64, n: 256, k: 512 },
-    Problem::Decode { heads: 8, groups: 2, keys: 512, width: 128 },
-    Problem::Prefill { heads: 2, keys: 128, width: 64 },
+pub const PROBLEMS: [StandardProblem; 12] = [
+    StandardProblem::Gemm { size: 256, dtype: DType::F32 },
+    StandardProblem::Gemm { size: 256, dtype: DType::F16 },
+    StandardProblem::Gemv { n: 512, k: 1024 },
+    StandardProblem::QuantGemv { format: BlockFormat::Q4_0, n: 256, k: 2048 },
+    StandardProblem::QuantGemv { format: BlockFormat::Q8_0, n: 256, k: 2048 },
+    StandardProblem::QuantGemv { format: BlockFormat::Q4_K, n: 256, k: 2048 },
+    StandardProblem::QuantGemv { format: BlockFormat::Q5_K, n: 256, k: 2048 },
+    StandardProblem::QuantGemv { format: BlockFormat::Q6_K, n: 256, k: 2048 },
+    StandardProblem::QuantGemm { format: BlockFormat::Q4_0, m: 64, n: 256, k: 512 },
+    StandardProblem::QuantGemm { format: BlockFormat::Q4_K, m: 64, n: 256, k: 512 },
+    StandardProblem::Decode { heads: 8, groups: 2, keys: 512, width: 128 },
+    StandardProblem::Prefill { heads: 2, keys: 128, width: 64 },
 ];
 
-impl Problem {
+impl StandardProblem {
     pub fn name(&self) -> String {
         match *self {
-            Problem::Gemm { size, .. } => format!("gemm {size}×{size}×{size}"),
-            Problem::Gemv { n, k } => format!("gemv {n}×{k}"),
-            Problem::QuantGemv { n, k, .. } => format!("quantised gemv {n}×{k}"),
-            Problem::QuantGemm { m, n, k, .. } => format!("quantised gemm {m}×{n}×{k}"),
-            Problem::Decode { heads, groups, keys, width } => {
+            StandardProblem::Gemm { size, .. } => format!("gemm {size}×{size}×{size}"),
+            StandardProblem::Gemv { n, k } => format!("gemv {n}×{k}"),
+            StandardProblem::QuantGemv { n, k, .. } => format!("quantised gemv {n}×{k}"),
+            StandardProblem::QuantGemm { m, n, k, .. } => format!("quantised gemm {m}×{n}×{k}"),
+            StandardProblem::Decode { heads, groups, keys, width } => {
                 format!("attention, 1 query, {heads}/{groups} heads of {width}, {keys} keys")
             }
-            Problem::Prefill { heads, keys, width } => {
+            StandardProblem::Prefill { heads, keys, width } => {
                 format!("attention, {keys} queries, {heads} heads of {width}, {keys} keys")
             }
         }
@@ -78,31 +78,35 @@ impl Problem {
 
     pub fn dtype(&self) -> String {
         match self {
-            Problem::Gemm { dtype, .. } => dtype.name().into(),
-            Problem::QuantGemv { format, .. } | Problem::QuantGemm { format, .. } => format.name().into(),
-            Problem::Gemv { .. } | Problem::Decode { .. } | Problem::Prefill { .. } => "f16".into(),
+            StandardProblem::Gemm { dtype, .. } => dtype.name().into(),
+            StandardProblem::QuantGemv { format, .. } | StandardProblem::QuantGemm { format, .. } => {
+                format.name().into()
+            }
+            StandardProblem::Gemv { .. }
+            | StandardProblem::Decode { .. }
+            | StandardProblem::Prefill { .. } => "f16".into(),
         }
     }
 
     fn node(&self, rig: &Rig) -> NodeRef {
         let f16 = |shape: [usize; 4]| rig.floats(&noise(1, shape.iter().product()), shape, DType::F16);
         let made = match *self {
-            Problem::Gemm { size, dtype } => {
+            StandardProblem::Gemm { size, dtype } => {
                 let of = |seed| rig.floats(&noise(seed, size * size), [size, size], dtype);
                 build::matmul(&of(1), &of(2))
             }
-            Problem::Gemv { n, k } => {
+            StandardProblem::Gemv { n, k } => {
                 let rows = rig.floats(&noise(2, n * k), [n, k], DType::F16);
                 let x = rig.floats(&noise(1, k), [1, k], DType::F16);
                 build::permute(&rows, &[1, 0]).and_then(|matrix| build::matmul(&x, &matrix))
             }
-            Problem::QuantGemv { format, n, k } => quantised(rig, format, (1, n, k)),
-            Problem::QuantGemm { format, m, n, k } => quantised(rig, format, (m, n, k)),
-            Problem::Decode { heads, groups, keys, width } => {
+            StandardProblem::QuantGemv { format, n, k } => quantised(rig, format, (1, n, k)),
+            StandardProblem::QuantGemm { format, m, n, k } => quantised(rig, format, (m, n, k)),
+            StandardProblem::Decode { heads, groups, keys, width } => {
                 let (k, v) = (f16([1, groups, keys, width]), f16([1, groups, keys, width]));
                 build::attention(&f16([1, heads, 1, width]), &k, &v, AttentionOptions::default())
             }
-            Problem::Prefill { heads, keys, width } => {
+            StandardProblem::Prefill { heads, keys, width } => {
                 let of = || f16([1, heads, keys, width]);
                 build::attention(&of(), &of(), &of(), AttentionOptions::default())
             }

@@ -46,7 +46,7 @@ struct Launch {
     threadgroup_memory: u32,
 }
 
-/// What a finished batch tells.
+/// Timings and counters of a finished batch.
 #[derive(Clone, Debug, Default)]
 pub struct Timing {
     /// Seconds on the device, in all.
@@ -155,7 +155,7 @@ impl Batch {
         self.start()?.wait()
     }
 
-    /// Runs each launch in a command buffer of its own, one after the other, and tells the time of each.
+    /// Runs each launch in a command buffer of its own, one after the other, and returns the time of each.
     pub fn run_timed(self) -> Result<Timing> {
         let _lent = self.lend()?;
         let mut timing = Timing::default();

@@ -19,7 +19,7 @@ pub(super) struct Inner {
     use_: Mutex<Use>,
 }
 
-/// Who has the buffer now.
+/// The current owner of the buffer.
 #[derive(Default)]
 struct Use {
     readers: usize,

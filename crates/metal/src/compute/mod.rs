@@ -25,7 +25,7 @@ pub use buffer::{Buffer, Contents};
 pub use kernel::Kernel;
 
 #[cfg(feature = "softmetal")]
-use crate::driver::soft::{SoftDevice, SoftOptions};
+use crate::driver::soft::SoftOptions;
 use crate::driver::{self, Constant, ConstantKey, DriverError, Facts, Storage};
 use crate::memory::Pools;
 use bytemuck::NoUninit;
@@ -46,23 +46,24 @@ struct Inner {
 const CACHED_BLOCKS: usize = 128;
 
 impl Device {
-    /// The system's GPU, or the software device where there is none.
+    /// The system's GPU on Apple's systems, and an error where it cannot be used; the software device elsewhere.
     pub fn system_default() -> Result<Device> {
-        #[cfg(target_vendor = "apple")]
-        if let Ok(device) = driver::apple::AppleDevice::new() {
-            return Ok(Device::over(Arc::new(device)));
-        }
-        #[cfg(feature = "softmetal")]
+        #[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
+        return match driver::apple::AppleDevice::new() {
+            Ok(device) => Ok(Device::over(Arc::new(device))),
+            Err(e) => Err(Error::Device { device: "metal".into(), detail: e.to_string() }),
+        };
+        #[cfg(all(feature = "softmetal", not(any(target_vendor = "apple", feature = "apple-on-linux"))))]
         return Device::soft(&SoftOptions::default());
-        #[cfg(not(feature = "softmetal"))]
+        #[cfg(not(any(feature = "softmetal", target_vendor = "apple")))]
         Err(Error::Device { device: "metal".into(), detail: crate::backend::NO_DEVICE.into() })
     }
 
     /// The software device; an error where clang is missing.
     #[cfg(feature = "softmetal")]
     pub fn soft(options: &SoftOptions) -> Result<Device> {
-        match SoftDevice::new(options) {
-            Ok(device) => Ok(Device::over(Arc::new(device))),
+        match driver::open_soft(options) {
+            Ok(device) => Ok(Device::over(device)),
             Err(e) => Err(Error::Device { device: "metal".into(), detail: e.to_string() }),
         }
     }
@@ -70,7 +71,7 @@ impl Device {
     /// Every device that can be opened: Apple's GPU if there is one, and the software device.
     pub fn all() -> Vec<Device> {
         let mut list = Vec::new();
-        #[cfg(target_vendor = "apple")]
+        #[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
         if let Ok(device) = driver::apple::AppleDevice::new() {
             list.push(Device::over(Arc::new(device)));
         }

@@ -5,8 +5,10 @@
 //! queue. A driver checks what its platform checks; sizes and bindings are the caller's business, and a mistake there is an error of
 //! the batch.
 
-#[cfg(target_vendor = "apple")]
+#[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
 pub mod apple;
+#[cfg(all(feature = "apple-on-linux", not(target_vendor = "apple")))]
+pub mod host;
 #[cfg(feature = "softmetal")]
 pub mod soft;
 
@@ -51,6 +53,8 @@ pub struct Facts {
     pub working_set: usize,
     /// Whether host and device share memory.
     pub unified: bool,
+    /// Wrapped host memory starts and ends at multiples of this many bytes.
+    pub page: usize,
     /// Whether it is imitated in software.
     pub software: bool,
 }
@@ -152,7 +156,7 @@ pub struct Program<'a> {
 /// What is bound at a buffer index.
 #[derive(Clone, Copy)]
 pub enum Argument<'a> {
-    /// A buffer from a byte offset on.
+    /// A buffer from a byte offset on, which is less than its length.
     Buffer(&'a Memory, usize),
     /// A copy of these bytes, 1 to 4096 of them.
     Bytes(&'a [u8]),
@@ -189,15 +193,6 @@ pub enum Command<'a> {
     Barrier,
     /// A launch; launches between barriers may overlap.
     Dispatch(Dispatch<'a>),
-    /// Bytes from one buffer to another.
-    Copy {
-        /// Where from, and the byte it starts at.
-        from: (&'a Memory, usize),
-        /// Where to.
-        to: (&'a Memory, usize),
-        /// How many bytes.
-        bytes: usize,
-    },
 }
 
 /// Commands that run as one command buffer.
@@ -209,6 +204,10 @@ pub struct Batch<'a> {
     /// Dropped once the device is done with the batch.
     pub keep: Box<dyn Any + Send>,
 }
+
+/// What a batch uses. It is dropped by the handler of its end or by whoever waits, under the lock, so that it is gone for certain
+/// once somebody has waited.
+pub(crate) type Keep = Arc<parking_lot::Mutex<Option<Box<dyn Any + Send>>>>;
 
 /// What a finished batch tells.
 #[derive(Clone, Debug, Default)]
@@ -265,4 +264,24 @@ pub trait Device: Send + Sync {
     fn allocated(&self) -> Option<usize> {
         None
     }
+}
+
+/// Metal takes no buffer from its end on.
+#[cfg(any(target_vendor = "apple", feature = "softmetal"))]
+fn check_offset(dispatch: &Dispatch<'_>, index: usize, memory: &Memory, offset: usize) -> Result<()> {
+    let length = memory.length();
+    if offset < length {
+        return Ok(());
+    }
+    let label = dispatch.label;
+    Err(DriverError::Failed(format!("{label}: argument {index} starts at byte {offset} of {length}")))
+}
+
+/// The software device. In a build with the driver for Apple's Metal on Linux, that driver over the same device.
+#[cfg(feature = "softmetal")]
+pub fn open_soft(options: &soft::SoftOptions) -> Result<Arc<dyn Device>> {
+    #[cfg(all(feature = "apple-on-linux", not(target_vendor = "apple")))]
+    return Ok(Arc::new(host::HostDevice::new(options)?));
+    #[cfg(not(all(feature = "apple-on-linux", not(target_vendor = "apple"))))]
+    Ok(Arc::new(soft::SoftDevice::new(options)?))
 }

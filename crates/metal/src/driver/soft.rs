@@ -67,6 +67,7 @@ pub fn facts(options: &SoftOptions) -> Result<Facts> {
         max_buffer: limits.max_buffer_length as usize,
         working_set: limits.max_buffer_length as usize,
         unified: true,
+        page: 1,
         software: true,
     })
 }
@@ -182,10 +183,11 @@ impl Device for SoftDevice {
 
     fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>> {
         let command = self.queue.command_buffer();
-        let keep = batch.keep;
-        command.add_completed_handler(move |_| drop(keep));
+        let keep: Keep = Arc::new(parking_lot::Mutex::new(Some(batch.keep)));
+        let kept = keep.clone();
+        command.add_completed_handler(move |_| drop(kept.lock().take()));
         encode(&command, batch.commands).and_then(|()| command.commit().map_err(failed))?;
-        Ok(Box::new(SoftRunning(command)))
+        Ok(Box::new(SoftRunning { command, keep }))
     }
 }
 
@@ -193,11 +195,6 @@ fn encode(command: &CommandBuffer, commands: &[Command<'_>]) -> Result<()> {
     let mut encoder = None;
     for item in commands {
         match item {
-            Command::Copy { from, to, bytes } => {
-                encoder = None;
-                let mut blit = command.blit_encoder();
-                blit.copy(buffer(from.0)?, from.1, buffer(to.0)?, to.1, *bytes).map_err(failed)?;
-            }
             Command::Barrier => {
                 if let Some(encoder) = &mut encoder {
                     softmetal::ComputeEncoder::memory_barrier(encoder);
@@ -218,7 +215,10 @@ fn launch(encoder: &mut softmetal::ComputeEncoder<'_>, dispatch: &Dispatch<'_>) 
     encoder.set_pipeline(&own::<SoftPipeline>(&**dispatch.pipeline as &dyn Any, "pipeline")?.0);
     for (index, argument) in dispatch.arguments.iter().enumerate() {
         match argument {
-            Argument::Buffer(memory, offset) => encoder.set_buffer(index as u32, buffer(memory)?, *offset),
+            Argument::Buffer(memory, offset) => {
+                check_offset(dispatch, index, memory, *offset)?;
+                encoder.set_buffer(index as u32, buffer(memory)?, *offset)
+            }
             Argument::Bytes(bytes) => encoder.set_bytes(index as u32, bytes),
         }
         .map_err(failed)?;
@@ -234,12 +234,17 @@ fn launch(encoder: &mut softmetal::ComputeEncoder<'_>, dispatch: &Dispatch<'_>) 
     .map_err(failed)
 }
 
-struct SoftRunning(CommandBuffer);
+struct SoftRunning {
+    command: CommandBuffer,
+    keep: Keep,
+}
 
 impl Running for SoftRunning {
     fn wait(self: Box<Self>) -> Result<Finished> {
-        self.0.wait_until_completed().map_err(failed)?;
-        let seconds = self.0.gpu_end_time() - self.0.gpu_start_time();
-        Ok(Finished { seconds, command_buffers: 1, profiles: self.0.profiles() })
+        let outcome = self.command.wait_until_completed();
+        drop(self.keep.lock().take());
+        outcome.map_err(failed)?;
+        let seconds = self.command.gpu_end_time() - self.command.gpu_start_time();
+        Ok(Finished { seconds, command_buffers: 1, profiles: self.command.profiles() })
     }
 }

@@ -19,7 +19,7 @@ pub fn launches(step: &Step, facts: &Facts, op: ArgOp) -> Result<Launches> {
     let mut launch = if width < SHORT {
         Launch::new(kernels!("arg_reduce"), "arg_reduce_threads").over(rows, 256, u32::MAX / 256)
     } else {
-        // A power of two that is no more than the row has elements.
+        // The largest power of two that is at most the row's length.
         let threads = 1 << width.min(256).ilog2();
         let mut launch = Launch::new(kernels!("arg_reduce"), "arg_reduce_group");
         launch.threads = [threads, 1, 1];

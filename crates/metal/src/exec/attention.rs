@@ -4,7 +4,7 @@ use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
 use crate::driver::Facts;
 use crate::source::{Texts, kernels};
-use wootz_gpu::problem::AttentionProblem as Problem;
+use wootz_gpu::problem::AttentionProblem as StridedMatmul;
 use wootz_ir::op::AttentionSpec;
 use wootz_ir::{DType, Result};
 use wootz_plan::{Load, Step};
@@ -28,7 +28,7 @@ pub fn launches(step: &Step, facts: &Facts, spec: AttentionSpec) -> Result<Launc
     if step.shape.count() == 0 {
         return Ok(Launches::default());
     }
-    let p = Problem::of(step, spec);
+    let p = StridedMatmul::of(step, spec);
     let rows = p.sharing() * p.t;
     let half = loads[..3].iter().all(|load| load.dtype == DType::F16);
     let tile = prefill_keys(&p, half);
@@ -43,12 +43,13 @@ pub fn launches(step: &Step, facts: &Facts, spec: AttentionSpec) -> Result<Launc
 }
 
 /// Macros and numbers that all variants share.
-fn common(p: &Problem, splits: usize, loads: &[&Load], texts: Texts, kernel: &'static str) -> Launch {
+fn common(p: &StridedMatmul, splits: usize, loads: &[&Load], texts: Texts, kernel: &'static str) -> Launch {
     let unit = |slot: usize| loads[slot].layout.strides[3] == 1;
     let mut launch = Launch::new(texts, kernel)
         .define("K_WIDTH", p.d)
         .define("V_WIDTH", p.e)
         .define("MASK", u32::from(p.spec.mask))
+        .define("SINKS", u32::from(p.spec.sinks))
         .define("CAUSAL", u32::from(p.spec.causal))
         .define("WINDOW", u32::from(p.spec.window.is_some()))
         .define("SOFTCAP", u32::from(p.spec.softcap.is_some()))
@@ -63,17 +64,22 @@ fn common(p: &Problem, splits: usize, loads: &[&Load], texts: Texts, kernel: &'s
 }
 
 /// Bytes of threadgroup memory of the vector variant.
-fn decode_memory(p: &Problem, rows: usize, simds: usize) -> usize {
+fn decode_memory(p: &StridedMatmul, rows: usize, simds: usize) -> usize {
     rows * (p.d.next_multiple_of(4) * 4 + simds * (32 * 4 + p.e * 4 + 8))
 }
 
-fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
+fn decode(p: &StridedMatmul, rows: usize, loads: &[&Load]) -> Launches {
     let simds = [4, 2].into_iter().find(|&n| decode_memory(p, rows, n) <= MODEST_MEMORY).unwrap_or(1);
     let splits = (ENOUGH_GROUPS / (p.b * p.g)).min(p.s / KEYS_OF_SPLIT).max(1);
-    let mut launch =
-        common(p, splits, loads, kernels!("products", "attention", "attention_decode"), "attention_decode")
-            .define("ROWS", rows)
-            .define("SIMDS", simds);
+    let mut launch = common(
+        p,
+        splits,
+        loads,
+        kernels!("products", "attention", "attention_share", "attention_decode"),
+        "attention_decode",
+    )
+    .define("ROWS", rows)
+    .define("SIMDS", simds);
     launch.groups = [1, (p.b * p.g) as u32, splits as u32];
     launch.threads = [32 * simds as u32, 1, 1];
     if splits == 1 {
@@ -82,16 +88,19 @@ fn decode(p: &Problem, rows: usize, loads: &[&Load]) -> Launches {
     let mut launch = launch.define("SPLIT", 1);
     launch.parts = Parts { epilogue: false, scratch: true, ..Parts::WHOLE };
     let out_rows = p.rows();
-    let mut combine = Launch::new(kernels!("attention_combine"), "attention_combine")
-        .define("V_WIDTH", p.e)
-        .over(out_rows * p.e, 256, 1 << 16);
-    combine.parts = Parts { inputs: false, scratch: true, ..Parts::WHOLE };
+    let mut combine =
+        Launch::new(kernels!("products", "attention_share", "attention_combine"), "attention_combine")
+            .define("V_WIDTH", p.e)
+            .define("MASK", u32::from(p.spec.mask))
+            .define("SINKS", u32::from(p.spec.sinks))
+            .over(out_rows * p.e, 256, 1 << 16);
+    combine.parts = Parts { inputs: p.spec.sinks, scratch: true, ..Parts::WHOLE };
     combine.dims = launch.dims.clone();
     Launches { list: vec![launch, combine], scratch: splits * out_rows * (p.e + 2) * size_of::<f32>() }
 }
 
 /// Keys of a tile whose K and V fit in threadgroup memory; none if rows are too wide for registers.
-fn prefill_keys(p: &Problem, half: bool) -> Option<usize> {
+fn prefill_keys(p: &StridedMatmul, half: bool) -> Option<usize> {
     if p.d.max(p.e) > WIDEST {
         return None;
     }
@@ -101,19 +110,29 @@ fn prefill_keys(p: &Problem, half: bool) -> Option<usize> {
     [32, 16].into_iter().find(|&keys| bytes(keys) <= 24 << 10)
 }
 
-fn prefill(p: &Problem, rows: usize, keys: usize, half: bool, loads: &[&Load]) -> Launches {
-    let mut launch =
-        common(p, 1, loads, kernels!("products", "attention", "attention_prefill"), "attention_prefill")
-            .define("KEYS", keys)
-            .define("TILE_TYPE", if half { "half" } else { "float" });
+fn prefill(p: &StridedMatmul, rows: usize, keys: usize, half: bool, loads: &[&Load]) -> Launches {
+    let mut launch = common(
+        p,
+        1,
+        loads,
+        kernels!("products", "attention", "attention_share", "attention_prefill"),
+        "attention_prefill",
+    )
+    .define("KEYS", keys)
+    .define("TILE_TYPE", if half { "half" } else { "float" });
     launch.groups = [rows.div_ceil(32) as u32, (p.b * p.g) as u32, 1];
     launch.threads = [128, 1, 1];
     launch.alone()
 }
 
-fn tiled(p: &Problem, loads: &[&Load]) -> Launches {
-    let mut launch =
-        common(p, 1, loads, kernels!("products", "attention", "attention_tiled"), "attention_tiled");
+fn tiled(p: &StridedMatmul, loads: &[&Load]) -> Launches {
+    let mut launch = common(
+        p,
+        1,
+        loads,
+        kernels!("products", "attention", "attention_share", "attention_tiled"),
+        "attention_tiled",
+    );
     launch.groups = [p.t as u32, (p.b * p.h) as u32, 1];
     launch.threads = [64, 1, 1];
     launch.alone()

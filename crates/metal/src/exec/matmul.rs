@@ -23,7 +23,7 @@ pub struct Strides {
 
 /// What is asked for, and how its operands lie.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub struct StridedMatmul {
     pub extents: MatmulProblem,
     /// Axes before the last two.
     pub axes: usize,
@@ -50,7 +50,7 @@ const ENOUGH_GROUPS: usize = 48;
 /// The most vectors of `gemv.metal`.
 const MOST_VECTORS: usize = 8;
 
-impl std::ops::Deref for Problem {
+impl std::ops::Deref for StridedMatmul {
     type Target = MatmulProblem;
 
     fn deref(&self) -> &MatmulProblem {
@@ -63,7 +63,7 @@ pub fn launches(step: &Step, facts: &Facts, extents: MatmulProblem) -> Result<La
         return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
     };
     let axes = step.input_shapes[0].rank() - 2;
-    let problem = Problem {
+    let problem = StridedMatmul {
         extents,
         axes,
         a: strides(a, axes, axes + 1),
@@ -79,7 +79,7 @@ fn strides(load: &Load, outer: usize, k: usize) -> Strides {
 }
 
 /// The launches of a product.
-pub fn product(p: &Problem, facts: &Facts) -> Launches {
+pub fn product(p: &StridedMatmul, facts: &Facts) -> Launches {
     if p.count() == 0 {
         return Launches::default();
     }
@@ -91,7 +91,7 @@ pub fn product(p: &Problem, facts: &Facts) -> Launches {
 }
 
 /// How a problem is done on a GPU.
-pub fn configure(p: &Problem, facts: &Facts) -> Config {
+pub fn configure(p: &StridedMatmul, facts: &Facts) -> Config {
     let may_split = p.weights.as_ref().is_none_or(|w| w.pitch.is_none());
     let splits = |groups: usize, least: usize| {
         let wanted = ENOUGH_GROUPS / groups.max(1);
@@ -126,14 +126,14 @@ pub fn configure(p: &Problem, facts: &Facts) -> Config {
 }
 
 /// Macros for operands that are bytes of weights.
-fn with_weights(launch: Launch, p: &Problem) -> Launch {
+fn with_weights(launch: Launch, p: &StridedMatmul) -> Launch {
     match &p.weights {
         Some(weights) => weights.define(launch, p.dtypes.1),
         None => launch,
     }
 }
 
-fn dims(p: &Problem, k_of_split: usize) -> Vec<u64> {
+fn dims(p: &StridedMatmul, k_of_split: usize) -> Vec<u64> {
     let pitch = p.weights.as_ref().and_then(|w| w.pitch).unwrap_or(0);
     [p.batch, p.m, p.n, p.k, k_of_split, p.axes]
         .into_iter()
@@ -142,7 +142,7 @@ fn dims(p: &Problem, k_of_split: usize) -> Vec<u64> {
         .collect()
 }
 
-fn gemv(p: &Problem, config: Config, facts: &Facts) -> Launches {
+fn gemv(p: &StridedMatmul, config: Config, facts: &Facts) -> Launches {
     let Config::Gemv { swapped, lanes_along_rows, splits } = config else { unreachable!("chosen by caller") };
     let (vectors, rows, x, matrix) = if swapped { (p.n, p.m, p.b, p.a) } else { (p.m, p.n, p.a, p.b) };
     let rows_each = if vectors <= 4 { 4 } else { 2 };
@@ -167,7 +167,7 @@ fn gemv(p: &Problem, config: Config, facts: &Facts) -> Launches {
     finished(launch, p, splits)
 }
 
-fn gemm(p: &Problem, config: Config) -> Launches {
+fn gemm(p: &StridedMatmul, config: Config) -> Launches {
     let Config::Gemm { tile_m, tile_n, tile_k, splits } = config else { unreachable!("chosen by caller") };
     let k_of_split = p.k.div_ceil(splits).div_ceil(tile_k).max(1) * tile_k;
     let splits = p.k.div_ceil(k_of_split).max(1);
@@ -192,7 +192,7 @@ fn gemm(p: &Problem, config: Config) -> Launches {
     finished(launch, p, splits)
 }
 
-fn tiled(p: &Problem) -> Launches {
+fn tiled(p: &StridedMatmul) -> Launches {
     let mut launch = with_weights(Launch::new(kernels!("products", "gemm_tiled"), "gemm_tiled"), p);
     launch.dims = dims(p, p.k.max(1));
     launch.groups = [p.n.div_ceil(32) as u32, p.m.div_ceil(32) as u32, p.batch as u32];
@@ -201,7 +201,7 @@ fn tiled(p: &Problem) -> Launches {
 }
 
 /// The launch alone, or followed by the sum of its splits.
-fn finished(mut launch: Launch, p: &Problem, splits: usize) -> Launches {
+fn finished(mut launch: Launch, p: &StridedMatmul, splits: usize) -> Launches {
     if splits == 1 {
         return launch.alone();
     }

@@ -3,6 +3,7 @@
 mod arg_reduce;
 mod attention;
 mod custom;
+mod expert_matmul;
 mod index;
 mod map;
 mod matmul;
@@ -125,6 +126,7 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
         }
         Kernel::Attention(spec) => attention::launches(step, facts, *spec),
         Kernel::QuantMatmul { format, .. } => quant_matmul::launches(step, facts, *format),
+        Kernel::ExpertMatmul { format, .. } => expert_matmul::launches(step, facts, *format),
         Kernel::Wkv7 => wkv7::launches(step, facts),
     }
 }

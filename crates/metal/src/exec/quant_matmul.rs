@@ -4,7 +4,7 @@
 //! blocks as they are. Matrices of plain floats take the kernels of [`super::matmul`]. Bytes that are not aligned as their format
 //! asks, or not side by side, are packed first.
 
-use super::matmul::{Problem, Strides, product};
+use super::matmul::{StridedMatmul, Strides, product};
 use super::{Launch, Launches, refuse};
 use crate::codegen::{Parts, storage};
 use crate::driver::Facts;
@@ -21,7 +21,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Tells a kernel of `matmul` that its right operand is bytes of this dtype.
+    /// Marks the right operand of a `matmul` kernel as bytes of this dtype.
     pub fn define(&self, launch: Launch, dtype: DType) -> Launch {
         self.packed(launch.define("WEIGHTS", 1).define("B_TYPE", storage(dtype)))
     }
@@ -72,7 +72,7 @@ fn pack(rows: usize, width: usize, pitch: usize) -> Launch {
 }
 
 /// Rows of floats are an ordinary product whose right operand happens to be bytes.
-fn float_problem(x: &Layout, n: usize, dtype: DType, weights: Weights) -> Problem {
+fn float_problem(x: &Layout, n: usize, dtype: DType, weights: Weights) -> StridedMatmul {
     let rank = x.shape.rank();
     let k = x.shape[rank - 1];
     // All axes before k as one where they are one step apart; else the last of them is m, and the others are batches.
@@ -83,7 +83,7 @@ fn float_problem(x: &Layout, n: usize, dtype: DType, weights: Weights) -> Proble
         _ if one_step => (0, x.shape[..lead].iter().product()),
         _ => (lead - 1, x.shape[lead - 1]),
     };
-    Problem {
+    StridedMatmul {
         extents: MatmulProblem { batch: x.shape[..axes].iter().product(), m, n, k },
         axes,
         a: Strides {
@@ -107,7 +107,8 @@ fn blocks(x: &Layout, n: usize, format: BlockFormat, weights: &Weights, facts: &
     weights.packed(launch)
 }
 
-fn few(m: usize, n: usize, facts: &Facts) -> Launch {
+/// The launch for `m` vectors, a few at a time.
+pub fn few(m: usize, n: usize, facts: &Facts) -> Launch {
     let vectors = m.min(FEW);
     // More rows reuse x more often, more vectors the decoded weights; both want registers.
     let rows = if vectors <= 2 { 4 } else { 2 };
@@ -120,7 +121,8 @@ fn few(m: usize, n: usize, facts: &Facts) -> Launch {
     launch
 }
 
-fn many(m: usize, n: usize) -> Launch {
+/// The launch for `m` vectors in tiles.
+pub fn many(m: usize, n: usize) -> Launch {
     let tile_m = if m <= 32 { 32 } else { 64 };
     let mut launch = Launch::new(kernels!("products", "blocks", "matrix_sums", "quant_gemm"), "quant_gemm")
         .define("TILE_M", tile_m)

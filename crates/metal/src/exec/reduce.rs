@@ -14,7 +14,7 @@ use wootz_plan::{Fused, Step};
 const SHORT: usize = 64;
 /// Threads that keep a GPU busy; below, rows are split into parts.
 const BUSY: usize = 1 << 14;
-/// Parts are no shorter than this.
+/// Minimum length of a part.
 const LEAST_PART: usize = 1024;
 
 /// How the inner points of each outer one are shared out, to threads or to groups of 256.

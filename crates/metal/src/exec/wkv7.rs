@@ -21,8 +21,10 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     if step.shape.count() == 0 {
         return Ok(Launches::default());
     }
-    let threads = (width * 4).next_multiple_of(32).min(MOST_THREADS);
-    let of_step = 6 * width.next_multiple_of(16) * size_of::<f32>();
+    // Rows of a head's state.
+    let rows = step.input_shapes[3][2];
+    let threads = (rows * 4).next_multiple_of(32).min(MOST_THREADS);
+    let of_step = (5 * width.next_multiple_of(16) + rows.next_multiple_of(4)) * size_of::<f32>();
     let chunk = (CHUNK_MEMORY / of_step).clamp(1, 16).min(steps.max(1).next_power_of_two());
     if chunk * of_step > facts.max_threadgroup_memory as usize {
         let reason = format!("heads of {width} need {of_step} bytes of threadgroup memory");
@@ -30,10 +32,11 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     }
     let mut launch = Launch::new(kernels!("products", "wkv7"), "wkv7")
         .define("WIDTH", width)
+        .define("ROWS", rows)
         .define("CHUNK", chunk)
         .define("THREADS", threads);
     launch.dims = vec![steps as u64, heads as u64];
-    launch.groups = [(width * 4).div_ceil(threads) as u32, heads as u32, 1];
+    launch.groups = [(rows * 4).div_ceil(threads) as u32, heads as u32, 1];
     launch.threads = [threads as u32, 1, 1];
     Ok(launch.alone())
 }

@@ -25,7 +25,7 @@ fn agrees(rig: &Rig, level: Level, every: usize, family: &str) {
 #[test]
 fn families_agree_with_the_reference() {
     let rig = Rig::checked();
-    for family in ["matmul", "quant_matmul", "attention", "wkv7"] {
+    for family in ["matmul", "quant_matmul", "expert_matmul", "attention", "wkv7"] {
         agrees(&rig, Level::Quick, 1, family);
     }
 }
@@ -33,7 +33,7 @@ fn families_agree_with_the_reference() {
 #[test]
 fn families_agree_on_gpus_without_matrices_and_with_64_lanes() {
     let rig = Rig::mac();
-    for family in ["matmul", "quant_matmul", "attention", "wkv7"] {
+    for family in ["matmul", "quant_matmul", "expert_matmul", "attention", "wkv7"] {
         agrees(&rig, Level::Quick, 1, family);
     }
 }
@@ -41,7 +41,7 @@ fn families_agree_on_gpus_without_matrices_and_with_64_lanes() {
 #[test]
 fn a_sample_of_the_full_list_is_clean_under_the_checker() {
     let rig = Rig::checked();
-    for family in ["wkv7", "attention", "quant_matmul", "matmul"] {
+    for family in ["wkv7", "attention", "expert_matmul", "quant_matmul", "matmul"] {
         agrees(&rig, Level::Full, SAMPLE, family);
     }
 }

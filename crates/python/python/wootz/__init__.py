@@ -30,7 +30,10 @@ from ._native import (  # noqa: F401
     devices,
     einsum,
     load_npy,
+    get_num_threads,
     save_npy,
+    set_default_device,
+    set_num_threads,
 )
 from ._dtypes import *  # noqa: F403
 from ._creation import *  # noqa: F403
@@ -42,9 +45,19 @@ from ._statistics import *  # noqa: F403
 from ._products import *  # noqa: F403
 from ._files import *  # noqa: F403
 from ._transforms import *  # noqa: F403
+from ._rearranging import *  # noqa: F403
+from ._measures import *  # noqa: F403
+from ._comparing import *  # noqa: F403
+from ._functions import *  # noqa: F403
+from ._positions import *  # noqa: F403
+from ._printing import *  # noqa: F403
 from ._info import __array_api_version__, __array_namespace_info__  # noqa: F401
 from ._constants import *  # noqa: F403
-from . import _convert, linalg, random  # noqa: F401
+from . import _convert, _habits, linalg, random  # noqa: F401
+from ._habits import apply_along_axis, copy, frombuffer, fromiter, iterable  # noqa: F401
+
+for _name, _own in _habits.ALIASES.items():
+    globals()[_name] = globals()[_own]
 
 __all__ = sorted(
     name for name in dict(globals()) if not name.startswith("_") and name not in ("annotations",)
@@ -53,7 +66,7 @@ __all__ = sorted(
 
 def __getattr__(name):
     """Loads what not everybody needs when it is first asked for."""
-    if name in ("compute", "llm", "softmetal"):
+    if name in ("compute", "distributed", "llm", "softmetal"):
         import importlib
 
         return importlib.import_module(f"wootz.{name}")

@@ -9,54 +9,54 @@ __all__ = [
 ]
 
 
-def array(obj, /, *, dtype=None, device=None):
+def array(obj, /, dtype=None, *, device=None):
     """A new array with a copy of an object's values. :func:`asarray` shares memory where it can."""
     copy = None if isinstance(obj, (bool, int, float, list, tuple, Array)) else True
     return asarray(obj, dtype=dtype, device=device, copy=copy)
 
 
-def zeros(shape, *, dtype="float32", device=None):
+def zeros(shape, dtype="float32", *, device=None):
     """Zeros."""
     return full(shape, 0, dtype=dtype or "float32", device=device)
 
 
-def ones(shape, *, dtype="float32", device=None):
+def ones(shape, dtype="float32", *, device=None):
     """Ones."""
     return full(shape, 1, dtype=dtype or "float32", device=device)
 
 
-def empty(shape, *, dtype="float32", device=None):
+def empty(shape, dtype="float32", *, device=None):
     """An array of unspecified values, which are zeros here."""
     return zeros(shape, dtype=dtype, device=device)
 
 
-def full_like(x, /, fill_value, *, dtype=None, device=None):
+def full_like(x, /, fill_value, dtype=None, *, device=None):
     """An array like another with every element the same."""
     x = asarray(x)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
 
-def zeros_like(x, /, *, dtype=None, device=None):
+def zeros_like(x, /, dtype=None, *, device=None):
     """Zeros like another array."""
     return full_like(x, 0, dtype=dtype, device=device)
 
 
-def ones_like(x, /, *, dtype=None, device=None):
+def ones_like(x, /, dtype=None, *, device=None):
     """Ones like another array."""
     return full_like(x, 1, dtype=dtype, device=device)
 
 
-def empty_like(x, /, *, dtype=None, device=None):
+def empty_like(x, /, dtype=None, *, device=None):
     """An array of unspecified values like another."""
     return zeros_like(x, dtype=dtype, device=device)
 
 
-def tril(x, /, *, k=0):
+def tril(x, /, k=0):
     """The lower triangle of the last two axes, up to diagonal ``k``."""
     return asarray(x).tril(k=k)
 
 
-def triu(x, /, *, k=0):
+def triu(x, /, k=0):
     """The upper triangle of the last two axes, from diagonal ``k`` on."""
     return asarray(x).triu(k=k)
 

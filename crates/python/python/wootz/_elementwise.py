@@ -51,12 +51,15 @@ def imag(x, /):
     return _native.full(x.shape, 0, dtype=x.dtype, device=x.device)
 
 
-def softmax(x, /, *, axis=-1):
-    """``eˣ / Σ eˣ`` along an axis."""
+def softmax(x, /, axis=-1):
+    """``eˣ / Σ eˣ`` along an axis, several, or all (None)."""
+    if axis is None or isinstance(axis, (tuple, list)):
+        x = asarray(x)
+        return _native.exp(x - x.logsumexp(axis, True))
     return asarray(x).softmax(axis)
 
 
-def log_softmax(x, /, *, axis=-1):
+def log_softmax(x, /, axis=-1):
     """The logarithm of the softmax along an axis."""
     return asarray(x).log_softmax(axis)
 

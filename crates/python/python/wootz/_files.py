@@ -1,12 +1,14 @@
-"""Arrays in files."""
+"""Arrays in files, by path or in file objects."""
 
 import os as _os
 
 from . import _native
-from ._native import asarray
-from .errors import ArgumentError
+from ._native import Array, asarray
+from .errors import ArgumentError, ConversionError
 
-__all__ = ["load", "load_npz", "load_safetensors", "save", "save_npz", "save_safetensors"]
+__all__ = ["load", "load_gguf", "load_npz", "load_safetensors", "save", "save_npz", "save_safetensors", "savez"]
+
+_ENDINGS = (".npy", ".npz", ".safetensors", ".gguf")
 
 
 def load_npz(path, *, device=None):
@@ -19,35 +21,113 @@ def load_safetensors(path, *, device=None):
     return dict(_native._load_safetensors(path, device=device))
 
 
+def load_gguf(path, *, device=None, return_metadata=False):
+    """The arrays of a GGUF file, by name, and its metadata if asked for. The file is mapped, not read; quantised tensors are
+    decoded to float32 when they are computed."""
+    metadata, arrays = _native._load_gguf(path, device=device)
+    return (dict(arrays), dict(metadata)) if return_metadata else dict(arrays)
+
+
+def _named(what, arrays):
+    if not isinstance(arrays, dict):
+        raise ConversionError(f"{what} holds arrays by name: give a dict, not {type(arrays).__name__}")
+    return [(str(name), asarray(each)) for name, each in arrays.items()]
+
+
 def save_npz(path, arrays):
     """Writes arrays by name to a ``.npz`` file, whole or not at all."""
-    _native._save_npz(path, [(name, asarray(each)) for name, each in arrays.items()])
+    _native._save_npz(path, _named("a .npz file", arrays))
+
+
+def savez(path, *args, **kwargs):
+    """Writes arrays to a ``.npz`` file: ``arr_0``, ``arr_1``, … and those with names."""
+    save(path, {**{f"arr_{i}": each for i, each in enumerate(args)}, **kwargs}, format=".npz")
 
 
 def save_safetensors(path, arrays):
     """Writes arrays by name to a safetensors file, whole or not at all."""
-    _native._save_safetensors(path, [(name, asarray(each)) for name, each in arrays.items()])
+    _native._save_safetensors(path, _named("a safetensors file", arrays))
 
 
-def load(path, *, device=None):
-    """What a file holds, by its ending: an array for ``.npy``, arrays by name for ``.npz`` and ``.safetensors``."""
+_LOADERS = {
+    ".npy": _native.load_npy,
+    ".npz": load_npz,
+    ".safetensors": load_safetensors,
+    ".gguf": load_gguf,
+}
+
+
+def _ending(what, path):
     ending = _os.path.splitext(_os.fspath(path))[1]
-    if ending == ".npy":
-        return _native.load_npy(path, device=device)
-    if ending == ".npz":
-        return load_npz(path, device=device)
-    if ending == ".safetensors":
-        return load_safetensors(path, device=device)
-    raise ArgumentError(f"load: {path} ends in none of .npy, .npz, .safetensors")
+    if ending not in _ENDINGS:
+        raise ArgumentError(f"{what}: {path} ends in none of {', '.join(_ENDINGS)}")
+    return ending
 
 
-def save(path, value):
-    """Writes an array to ``.npy``, or arrays by name to ``.npz`` or ``.safetensors``."""
-    ending = _os.path.splitext(_os.fspath(path))[1]
-    if ending == ".npy":
-        return _native.save_npy(path, asarray(value))
-    if ending == ".npz":
-        return save_npz(path, value)
-    if ending == ".safetensors":
+def _kind(start):
+    """The ending that goes with the first bytes of a file."""
+    if start.startswith(b"\x93NUMPY"):
+        return ".npy"
+    if start.startswith(b"PK"):
+        return ".npz"
+    if start.startswith(b"GGUF"):
+        return ".gguf"
+    if start[8:9] == b"{":
+        return ".safetensors"
+    raise ArgumentError(f"load: the file starts with {start[:8]!r}, which no known format does")
+
+
+def load(file, *, device=None):
+    """What a file holds: an array for ``.npy``, arrays by name for ``.npz``, ``.safetensors`` and ``.gguf``. ``file`` is a path,
+    or an object to read bytes from, whose first bytes say what it is."""
+    if not hasattr(file, "read"):
+        return _LOADERS[_ending("load", file)](file, device=device)
+    start = file.read(9)
+    if isinstance(start, str):
+        raise ConversionError("load: the file is open as text; open it with 'rb'")
+    import shutil as _shutil
+    import tempfile as _tempfile
+
+    kind = _kind(start)
+    with _tempfile.NamedTemporaryFile(suffix=kind) as copy:
+        copy.write(start)
+        _shutil.copyfileobj(file, copy)
+        copy.flush()
+        return _LOADERS[kind](copy.name, device=device)
+
+
+def save(file, value, *, format=None):
+    """Writes an array as ``.npy``, or a dict of arrays as ``.npz`` or ``.safetensors``: as the path's ending says, or ``format``.
+    ``file`` may be an object to write bytes to, which gets ``.npy`` or ``.npz`` unless ``format`` says otherwise."""
+    is_file = hasattr(file, "write")
+    if format is None:
+        format = (".npz" if isinstance(value, dict) else ".npy") if is_file else _ending("save", file)
+    format = format if format.startswith(".") else f".{format}"
+    if format not in (".npy", ".npz", ".safetensors"):
+        raise ArgumentError(f"save: {format} cannot be written; there are .npy, .npz, .safetensors")
+    if is_file:
+        import shutil as _shutil
+        import tempfile as _tempfile
+
+        with _tempfile.TemporaryDirectory() as folder:
+            path = _os.path.join(folder, "file")
+            _save(path, value, format)
+            with open(path, "rb") as copy:
+                _shutil.copyfileobj(copy, file)
+        return
+    _save(file, value, format)
+
+
+def _save(path, value, format):
+    if format == ".npz":
+        # One array without a name is called as NumPy calls it.
+        return save_npz(path, value if isinstance(value, dict) else {"arr_0": _one(value)})
+    if format == ".safetensors":
         return save_safetensors(path, value)
-    raise ArgumentError(f"save: {path} ends in none of .npy, .npz, .safetensors")
+    return _native.save_npy(path, _one(value))
+
+
+def _one(value):
+    if isinstance(value, dict):
+        raise ConversionError("save: a .npy file holds one array, not a dict of them; .npz holds several")
+    return value if isinstance(value, Array) else asarray(value)

@@ -49,7 +49,7 @@ def broadcast_to(x, /, shape):
     return asarray(x).broadcast_to(tuple(shape))
 
 
-def concat(arrays, /, *, axis=0):
+def concat(arrays, /, axis=0):
     """Arrays one after the other along an axis, or flattened where that is None."""
     arrays = [asarray(each) for each in arrays]
     if not arrays:
@@ -64,7 +64,7 @@ def concat(arrays, /, *, axis=0):
 concatenate = concat
 
 
-def stack(arrays, /, *, axis=0):
+def stack(arrays, /, axis=0):
     """Arrays of one shape along a new axis."""
     arrays = [asarray(each) for each in arrays]
     if not arrays:
@@ -73,7 +73,7 @@ def stack(arrays, /, *, axis=0):
     return _native._stack([each.astype(dtype) for each in arrays], axis)
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x, /, axis=0):
     """The slices of an array along an axis."""
     x = asarray(x)
     axis = _axis("unstack", axis, x.ndim)
@@ -81,17 +81,23 @@ def unstack(x, /, *, axis=0):
     return tuple(x[front + (i,)] for i in range(x.shape[axis]))
 
 
-def expand_dims(x, /, *, axis=0):
-    """An array with a new axis of extent 1."""
-    return asarray(x).expand_dims(axis)
+def expand_dims(x, /, axis=0):
+    """An array with a new axis of extent 1, or several."""
+    x = asarray(x)
+    if not isinstance(axis, (tuple, list)):
+        return x.expand_dims(axis)
+    rank = x.ndim + len(axis)
+    for each in sorted(_axis("expand_dims", each, rank) for each in axis):
+        x = x.expand_dims(each)
+    return x
 
 
-def squeeze(x, /, axis):
-    """An array without these axes, whose extent is 1."""
+def squeeze(x, /, axis=None):
+    """An array without these axes, whose extent is 1; without all such axes where none is named."""
     return asarray(x).squeeze(axis)
 
 
-def flip(x, /, *, axis=None):
+def flip(x, /, axis=None):
     """An array with axes reversed: those named, or all."""
     return asarray(x).flip(axis)
 
@@ -128,7 +134,7 @@ def reshape(x, /, shape, *, copy=None):
     return result
 
 
-def roll(x, /, shift, *, axis=None):
+def roll(x, /, shift, axis=None):
     """Elements moved on, those pushed out coming in at the other end."""
     x = asarray(x)
     if axis is None:
@@ -144,7 +150,7 @@ def roll(x, /, shift, *, axis=None):
     return x
 
 
-def repeat(x, repeats, /, *, axis=None):
+def repeat(x, repeats, /, axis=None):
     """Each element of an axis several times in a row. Counts in an array are evaluated."""
     x = asarray(x)
     if axis is None:
@@ -181,11 +187,51 @@ def tile(x, repetitions, /):
     return x
 
 
-def pad(x, /, widths, *, value=0):
-    """``value`` around an array: ``(before, after)`` for each axis, or one pair for all."""
-    x = asarray(x)
+def _widths(widths, rank):
+    """``(before, after)`` for each axis."""
     if isinstance(widths, int):
-        widths = [(widths, widths)] * x.ndim
+        widths = [(widths, widths)] * rank
     elif len(widths) == 2 and _builtins.all(isinstance(width, int) for width in widths):
-        widths = [tuple(widths)] * x.ndim
-    return x.pad([tuple(pair) for pair in widths], value)
+        widths = [tuple(widths)] * rank
+    elif len(widths) == 1:
+        first = _tuple(widths[0])
+        widths = [(first[0], first[-1])] * rank
+    if _builtins.any(width < 0 for pair in widths for width in pair):
+        raise ArgumentError("pad: widths are 0 or more")
+    return [tuple(pair) for pair in widths]
+
+
+def _source(mode, extent, before, after):
+    """Where the elements of a padded axis come from."""
+    if extent == 0 and before + after > 0:
+        raise ArgumentError(f"pad: mode {mode!r} cannot extend an axis without elements")
+    place = _native.arange(-before, extent + after)
+    if mode == "edge":
+        return place.clip(0, extent - 1)
+    if mode == "wrap":
+        return place % extent
+    if mode == "reflect" and extent == 1:
+        return place * 0
+    period = 2 * extent if mode == "symmetric" else 2 * (extent - 1)
+    folded = place % period
+    mirrored = period - 1 - folded if mode == "symmetric" else period - folded
+    return _native.where(folded < extent, folded, mirrored)
+
+
+def pad(x, /, widths, mode="constant", *, value=0, constant_values=None):
+    """An array with more elements around it: ``(before, after)`` for each axis, or one pair, or one width, for all.
+
+    ``mode`` says which: ``constant`` (``value``), ``edge``, ``reflect``, ``symmetric`` or ``wrap``.
+    """
+    x = asarray(x)
+    widths = _widths(widths, x.ndim)
+    if mode == "constant":
+        return x.pad(widths, value if constant_values is None else constant_values)
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise ArgumentError(f"pad: mode {mode!r} is none of constant, edge, reflect, symmetric, wrap")
+    if len(widths) != x.ndim:
+        raise ArgumentError(f"pad: {len(widths)} pairs of widths for {x.ndim} axes")
+    for axis, (before, after) in enumerate(widths):
+        if before or after:
+            x = x.take(_source(mode, x.shape[axis], before, after).to_device(x.device), axis=axis)
+    return x

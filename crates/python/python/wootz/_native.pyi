@@ -84,6 +84,9 @@ class Array:
     def argmin(self, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Array:
         """The first position of the smallest element, along an axis or of the flat array."""
         ...
+    def argpartition(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.argpartition`."""
+        ...
     def argsort(self, axis: int | Sequence[int] | None = ..., descending: bool = ...) -> Array:
         """The positions of what ``sort`` gives."""
         ...
@@ -95,6 +98,10 @@ class Array:
         ...
     def astype(self, dtype: Any, *, copy: bool | None = ...) -> Array:
         """The array with another dtype: integers wrap, floats to integers truncate and saturate."""
+        ...
+    @property
+    def at(self) -> Any:
+        """Changes at positions, each a new array: ``x.at[2:5].add(1)``."""
         ...
     def atan(self) -> Array:
         """The inverse tangent of each element."""
@@ -126,6 +133,13 @@ class Array:
     def clip(self, min: Any = ..., max: Any = ...) -> Array:
         """Each element limited to the range from ``min`` to ``max``; a bound may be absent."""
         ...
+    def compress(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.compress`."""
+        ...
+    def conj(self, *args: Any, **kwargs: Any) -> Any:
+        ...
+    def conjugate(self, *args: Any, **kwargs: Any) -> Any:
+        ...
     def copy(self) -> Array:
         """A copy of the value in memory of its own."""
         ...
@@ -142,10 +156,10 @@ class Array:
         """How many elements along axes are true or non-zero."""
         ...
     def cumprod(self, axis: int | Sequence[int] | None = ..., dtype: Any = ...) -> Array:
-        """The running product along an axis."""
+        """The running product along an axis, or of the flat array."""
         ...
     def cumsum(self, axis: int | Sequence[int] | None = ..., dtype: Any = ...) -> Array:
-        """The running sum along an axis."""
+        """The running sum along an axis, or of the flat array."""
         ...
     @property
     def data_ptr(self) -> int:
@@ -163,6 +177,9 @@ class Array:
         ...
     def div(self, other: Any, /) -> Array:
         """True division; integer operands become f32 first."""
+        ...
+    def dot(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.dot`."""
         ...
     @property
     def dtype(self) -> DType:
@@ -191,6 +208,13 @@ class Array:
         ...
     def expm1(self) -> Array:
         """eˣ − 1, exact for small x."""
+        ...
+    def fill(self, *args: Any, **kwargs: Any) -> Any:
+        """Sets every element, in place."""
+        ...
+    @property
+    def flat(self) -> Any:
+        """The elements one after the other."""
         ...
     def flatten(self) -> Array:
         """One axis with all elements."""
@@ -297,11 +321,17 @@ class Array:
     def mean(self, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Array:
         """The mean along axes; NaN over nothing."""
         ...
+    def median(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.median`."""
+        ...
     def min(self, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Array:
         """The smallest element along axes; NaN if there is one."""
         ...
     def minimum(self, other: Any, /) -> Array:
         """The smaller of two elements; NaN if either is."""
+        ...
+    def moveaxis(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.moveaxis`."""
         ...
     def mul(self, other: Any, /) -> Array:
         """The product of two tensors; integers wrap."""
@@ -320,11 +350,17 @@ class Array:
     def neg(self) -> Array:
         """The negative of each element; integers wrap."""
         ...
+    def nonzero(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.nonzero`."""
+        ...
     def not_equal(self, other: Any, /) -> Array:
         """a ≠ b."""
         ...
     def pad(self, widths: Any, value: Any = ...) -> Array:
         """``value`` around the array: ``(before, after)`` for each axis."""
+        ...
+    def partition(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.partition`."""
         ...
     def pow(self, other: Any, /) -> Array:
         """a to the power of b. A negative exponent on integers is an error."""
@@ -332,8 +368,21 @@ class Array:
     def prod(self, axis: int | Sequence[int] | None = ..., dtype: Any = ..., keepdims: bool = ...) -> Array:
         """The product along axes; small integers and bool multiply in 64 bits unless a dtype is named."""
         ...
+    def ptp(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.ptp`."""
+        ...
+    def put(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.put`."""
+        ...
     def rad2deg(self) -> Array:
         """Radians to degrees."""
+        ...
+    def ravel(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.ravel`."""
+        ...
+    @property
+    def real(self) -> Any:
+        """The array itself: its numbers are real."""
         ...
     def reciprocal(self) -> Array:
         """One over each element."""
@@ -350,14 +399,16 @@ class Array:
     def rms_norm(self, weight: Array | None = ..., eps: float = ...) -> Array:
         """``x / √(mean(x²) + eps) · weight`` along the last axis."""
         ...
-    def round(self) -> Array:
-        """The nearest integer to each element, ties to even."""
+    def round(self, *args: Any, **kwargs: Any) -> Any:
         ...
     def rsqrt(self) -> Array:
         """One over the square root of each element."""
         ...
     def scatter_add(self, indices: Array, values: Array, /, *, axis: int | Sequence[int] | None = ...) -> Array:
         """A copy with ``values`` added at ``indices`` along an axis; equal indices add up."""
+        ...
+    def searchsorted(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.searchsorted`."""
         ...
     @property
     def shape(self) -> tuple[int, ...]:
@@ -400,6 +451,9 @@ class Array:
     def sort(self, axis: int | Sequence[int] | None = ..., descending: bool = ...) -> Array:
         """The elements along an axis in stable order; NaN counts as largest."""
         ...
+    def split(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.split`."""
+        ...
     def sqrt(self) -> Array:
         """The square root of each element."""
         ...
@@ -409,7 +463,7 @@ class Array:
     def squeeze(self, axis: int | Sequence[int] | None = ...) -> Array:
         """Axes of extent 1 dropped: those named, or all."""
         ...
-    def std(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ...) -> Array:
+    def std(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ...) -> Array:
         """The standard deviation along axes, with ``correction`` taken off the count."""
         ...
     @property
@@ -422,10 +476,13 @@ class Array:
     def sum(self, axis: int | Sequence[int] | None = ..., dtype: Any = ..., keepdims: bool = ...) -> Array:
         """The sum along axes; small integers and bool add up in 64 bits unless a dtype is named."""
         ...
-    def take(self, indices: Array, /, *, axis: int | Sequence[int] | None = ...) -> Array:
-        """Rows, columns, … by number."""
+    def swapaxes(self, *args: Any, **kwargs: Any) -> Any:
+        """As :func:`wootz.swapaxes`."""
         ...
-    def take_along_axis(self, indices: Array, /, *, axis: int | Sequence[int] | None = ...) -> Array:
+    def take(self, indices: Array, /, axis: int | Sequence[int] | None = ...) -> Array:
+        """Rows, columns, … by number; elements of the flat array where no axis is named."""
+        ...
+    def take_along_axis(self, indices: Array, /, axis: int | Sequence[int] | None = ...) -> Array:
         """``out[…, i, …] = self[…, indices[…, i, …], …]``."""
         ...
     def tan(self) -> Array:
@@ -452,17 +509,20 @@ class Array:
     def transpose(self, *axes: Any) -> Array:
         """Axes in another order; reversed where none are named."""
         ...
-    def tril(self, *, k: int = ...) -> Array:
+    def tril(self, k: int = ...) -> Array:
         """The lower triangle of the last two axes, up to diagonal ``k``."""
         ...
-    def triu(self, *, k: int = ...) -> Array:
+    def triu(self, k: int = ...) -> Array:
         """The upper triangle of the last two axes, from diagonal ``k`` on."""
         ...
     def trunc(self) -> Array:
         """Each element without its fraction."""
         ...
-    def var(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ...) -> Array:
+    def var(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ...) -> Array:
         """The variance along axes, with ``correction`` taken off the count."""
+        ...
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """The same bytes as elements of another dtype; the last axis grows or shrinks with their size. Evaluates the array."""
         ...
     __hash__: None  # type: ignore[assignment]
     def __add__(self, other: ArrayLike, /) -> Array: ...
@@ -549,15 +609,15 @@ bfloat16: DType
 float32: DType
 float64: DType
 
-def arange(start: Any, /, stop: Any = ..., step: Any = ..., *, dtype: Any = ..., device: Any = ...) -> Array:
+def arange(start: Any, /, stop: Any = ..., step: Any = ..., dtype: Any = ..., *, device: Any = ...) -> Array:
     """``start, start + step, …`` up to but not including ``stop``."""
     ...
 
-def asarray(obj: Any, /, *, dtype: Any = ..., device: Any = ..., copy: bool | None = ...) -> Array:
+def asarray(obj: Any, /, dtype: Any = ..., *, device: Any = ..., copy: bool | None = ...) -> Array:
     """An object as an array: shared with its memory where that is possible, unless ``copy`` says otherwise."""
     ...
 
-def attention(q: Any, k: int, v: Any, *, scale: Any = ..., mask: Any = ..., position: Any = ..., window: Any = ..., softcap: Any = ...) -> Array:
+def attention(q: Any, k: int, v: Any, *, scale: Any = ..., mask: Any = ..., sinks: Any = ..., position: Any = ..., window: Any = ..., softcap: Any = ...) -> Array:
     """Scaled-dot-product attention of q ``[b, h, t, d]``, k ``[b, g, s, d]`` and v ``[b, g, s, e]``."""
     ...
 
@@ -573,7 +633,19 @@ def einsum(subscripts: str, /, *operands: Any) -> Array:
     """Sums of products by index letters, as NumPy's ``einsum``."""
     ...
 
-def eye(n_rows: Any, n_cols: Any = ..., /, *, k: int = ..., dtype: Any = ..., device: Any = ...) -> Array:
+def eval(*values: Any) -> None:
+    """Computes arrays, also those inside of tuples, lists and dicts: one batch for each device."""
+    ...
+
+def eval_async(*values: Any) -> None:
+    """Starts to compute arrays and returns without waiting, where the device can work on its own. Reading a value waits for it and raises what went wrong; more work on the same device need not wait."""
+    ...
+
+def explain(*values: Any) -> str:
+    """The plan that would compute arrays, in readable form: device, fused steps, shapes, bytes."""
+    ...
+
+def eye(n_rows: Any, n_cols: Any = ..., /, k: int = ..., dtype: Any = ..., *, device: Any = ...) -> Array:
     """Ones on diagonal ``k``, zeros elsewhere."""
     ...
 
@@ -581,11 +653,15 @@ def from_dlpack(x: ArrayLike, /, *, device: Any = ..., copy: bool | None = ...) 
     """An array over the memory of another library's tensor, without a copy where the device can."""
     ...
 
-def full(shape: int | Sequence[int], fill_value: Any, *, dtype: Any = ..., device: Any = ...) -> Array:
+def full(shape: int | Sequence[int], fill_value: Any, dtype: Any = ..., *, device: Any = ...) -> Array:
     """Every element ``value``."""
     ...
 
-def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = ..., device: Any = ..., endpoint: bool = ...) -> Array:
+def get_num_threads() -> int:
+    """How many threads the CPU works with."""
+    ...
+
+def linspace(start: Any, stop: Any, /, num: int = ..., *, dtype: Any = ..., device: Any = ..., endpoint: bool = ...) -> Array:
     """``num`` numbers from ``start`` to ``stop``, evenly spaced; ``stop`` is the last of them if ``endpoint``."""
     ...
 
@@ -595,6 +671,14 @@ def load_npy(path: str | PathLike[str], *, device: Any = ...) -> Array:
 
 def save_npy(path: str | PathLike[str], array: Any) -> None:
     """Writes an array to a ``.npy`` file, whole or not at all."""
+    ...
+
+def set_default_device(device: Any) -> None:
+    """Makes a device the one that is meant when none is named."""
+    ...
+
+def set_num_threads(count: Any) -> None:
+    """Sets how many threads the CPU works with, before its first use (``WOOTZ_THREADS`` does the same)."""
     ...
 
 # The op table.

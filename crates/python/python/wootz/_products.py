@@ -18,11 +18,13 @@ def matrix_transpose(x, /):
     return asarray(x).mT
 
 
-def vecdot(x1, x2, /, *, axis=-1):
+def vecdot(x1, x2, /, axis=-1):
     """The sum of products along an axis."""
     x1, x2 = asarray(x1), asarray(x2)
     if axis >= 0:
-        raise ArgumentError("vecdot: the axis counts from the end")
+        if x1.ndim != x2.ndim:
+            raise ArgumentError("vecdot: an axis counts from the end where the arrays have different numbers of them")
+        axis -= x1.ndim
     dtype = result_type(x1, x2)
     x1, x2 = (moveaxis(each.astype(dtype), axis, -1) for each in (x1, x2))
     if x1.shape[-1] != x2.shape[-1]:
@@ -30,7 +32,7 @@ def vecdot(x1, x2, /, *, axis=-1):
     return (x1 * x2).sum(-1, dtype)
 
 
-def tensordot(x1, x2, /, *, axes=2):
+def tensordot(x1, x2, /, axes=2):
     """The product summed over pairs of axes: a number of them, or two sequences."""
     x1, x2 = asarray(x1), asarray(x2)
     dtype = result_type(x1, x2)

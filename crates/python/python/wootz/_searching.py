@@ -9,17 +9,23 @@ __all__ = [
 ]
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
+def _flat_without(x, axis):
+    """An array and an axis of it; the flat array where none is named."""
+    x = asarray(x)
+    return (x.flatten(), 0) if axis is None else (x, axis)
+
+
+def argmax(x, /, axis=None, keepdims=False):
     """The first position of the largest element, along an axis or of the flat array."""
     return asarray(x).argmax(axis, keepdims)
 
 
-def argmin(x, /, *, axis=None, keepdims=False):
+def argmin(x, /, axis=None, keepdims=False):
     """The first position of the smallest element, along an axis or of the flat array."""
     return asarray(x).argmin(axis, keepdims)
 
 
-def count_nonzero(x, /, *, axis=None, keepdims=False):
+def count_nonzero(x, /, axis=None, keepdims=False):
     """How many elements are true or non-zero."""
     return asarray(x).count_nonzero(axis, keepdims)
 
@@ -33,29 +39,36 @@ def nonzero(x, /):
     return tuple(found[:, axis] for axis in range(x.ndim))
 
 
-def sort(x, /, *, axis=-1, descending=False, stable=True):
-    """The elements along an axis in order; NaN counts as largest. Always stable."""
-    return asarray(x).sort(axis, descending)
+def sort(x, /, axis=-1, descending=False, stable=True):
+    """The elements along an axis in order, or of the flat array; NaN counts as largest. Always stable."""
+    x, axis = _flat_without(x, axis)
+    return x.sort(axis, descending)
 
 
-def argsort(x, /, *, axis=-1, descending=False, stable=True):
+def argsort(x, /, axis=-1, descending=False, stable=True):
     """The positions of what :func:`sort` gives. Always stable."""
-    return asarray(x).argsort(axis, descending)
+    x, axis = _flat_without(x, axis)
+    return x.argsort(axis, descending)
 
 
-def top_k(x, /, k, *, axis=-1):
-    """The ``k`` largest elements along an axis, largest first, and their positions."""
-    return asarray(x).top_k(k, axis)
+def top_k(x, /, k, axis=-1):
+    """The ``k`` largest elements along an axis, or of the flat array, largest first, and their positions."""
+    x, axis = _flat_without(x, axis)
+    return x.top_k(k, axis)
 
 
-def take(x, indices, /, *, axis=None):
-    """Rows, columns, … by number."""
-    return asarray(x).take(asarray(indices), axis=axis)
+def take(x, indices, /, axis=None):
+    """Rows, columns, … by number; elements of the flat array where no axis is named."""
+    x = asarray(x)
+    if axis is None:
+        x, axis = x.flatten(), 0
+    return x.take(asarray(indices), axis=axis)
 
 
-def take_along_axis(x, indices, /, *, axis=-1):
-    """Elements by number along an axis, other numbers for each place of the other axes."""
-    return asarray(x).take_along_axis(asarray(indices), axis=axis)
+def take_along_axis(x, indices, /, axis=-1):
+    """Elements by number along an axis, other numbers for each place of the other axes; of the flat array without an axis."""
+    x, axis = _flat_without(x, axis)
+    return x.take_along_axis(asarray(indices), axis=axis)
 
 
 def _before(a, b):
@@ -65,7 +78,7 @@ def _before(a, b):
     return logical_or(a < b, logical_and(a == a, b != b))
 
 
-def searchsorted(x1, x2, /, *, side="left", sorter=None):
+def searchsorted(x1, x2, /, side="left", sorter=None):
     """Where elements of ``x2`` would go into the sorted vector ``x1``: binary search, one gather for each halving."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}")

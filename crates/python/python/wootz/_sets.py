@@ -47,10 +47,22 @@ def unique_all(x, /):
     return UniqueAll(ordered.take(starts, axis=0), order.take(starts, axis=0), inverse.reshape(x.shape), ends - starts)
 
 
+def _runs(x):
+    """The elements in order, and where each different one begins."""
+    ordered = asarray(x).flatten().sort()
+    if ordered.size == 0:
+        return ordered, _native.full((0,), 0, dtype="int64", device=ordered.device)
+    first = concat([_native.full((1,), True, device=ordered.device), ordered[1:] != ordered[:-1]])
+    return ordered, first._nonzero()[:, 0]
+
+
 def unique_counts(x, /):
     """The different values, sorted, and how often each came."""
-    found = unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    ordered, starts = _runs(x)
+    if ordered.size == 0:
+        return UniqueCounts(ordered, starts)
+    ends = concat([starts[1:], asarray([ordered.size], device=ordered.device)])
+    return UniqueCounts(ordered.take(starts, axis=0), ends - starts)
 
 
 def unique_inverse(x, /):
@@ -61,4 +73,5 @@ def unique_inverse(x, /):
 
 def unique_values(x, /):
     """The different values, sorted."""
-    return unique_all(x).values
+    ordered, starts = _runs(x)
+    return ordered.take(starts, axis=0)

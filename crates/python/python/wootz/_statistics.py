@@ -18,52 +18,56 @@ def _numeric(name, x):
     return x
 
 
-def all(x, /, *, axis=None, keepdims=False):
+def all(x, /, axis=None, keepdims=False):
     """Whether all elements are true or non-zero."""
     return asarray(x).all(axis, keepdims)
 
 
-def any(x, /, *, axis=None, keepdims=False):
+def any(x, /, axis=None, keepdims=False):
     """Whether any element is true or non-zero."""
     return asarray(x).any(axis, keepdims)
 
 
-def max(x, /, *, axis=None, keepdims=False):
+def max(x, /, axis=None, keepdims=False):
     """The largest element; NaN if there is one."""
     return asarray(x).max(axis, keepdims)
 
 
-def min(x, /, *, axis=None, keepdims=False):
+def min(x, /, axis=None, keepdims=False):
     """The smallest element; NaN if there is one."""
     return asarray(x).min(axis, keepdims)
 
 
-def mean(x, /, *, axis=None, keepdims=False):
+def mean(x, /, axis=None, keepdims=False):
     """The mean; NaN over nothing."""
     return asarray(x).mean(axis, keepdims)
 
 
-def sum(x, /, *, axis=None, dtype=None, keepdims=False):
+def sum(x, /, axis=None, dtype=None, keepdims=False):
     """The sum; small integers add up in 64 bits unless a dtype is named."""
     return asarray(x).sum(axis, dtype, keepdims)
 
 
-def prod(x, /, *, axis=None, dtype=None, keepdims=False):
+def prod(x, /, axis=None, dtype=None, keepdims=False):
     """The product; small integers multiply in 64 bits unless a dtype is named."""
     return asarray(x).prod(axis, dtype, keepdims)
 
 
-def var(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """The variance, with ``correction`` taken off the count."""
-    return asarray(x).var(axis, correction, keepdims)
+def _off(correction, ddof):
+    return correction if ddof is None else ddof
 
 
-def std(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """The standard deviation, with ``correction`` taken off the count."""
-    return asarray(x).std(axis, correction, keepdims)
+def var(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
+    """The variance, with ``correction`` (or ``ddof``) taken off the count."""
+    return asarray(x).var(axis, _off(correction, ddof), keepdims)
 
 
-def logsumexp(x, /, *, axis=None, keepdims=False):
+def std(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
+    """The standard deviation, with ``correction`` (or ``ddof``) taken off the count."""
+    return asarray(x).std(axis, _off(correction, ddof), keepdims)
+
+
+def logsumexp(x, /, axis=None, keepdims=False):
     """``ln Σ eˣ``, without overflow."""
     return asarray(x).logsumexp(axis, keepdims)
 
@@ -85,17 +89,17 @@ def _cumulative(name, x, axis, include_initial, first, run):
     return result
 
 
-def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_sum(x, /, axis=None, dtype=None, include_initial=False):
     """The running sum along an axis."""
     return _cumulative("cumulative_sum", x, axis, include_initial, 0, lambda x, axis: x.cumsum(axis, dtype))
 
 
-def cumulative_prod(x, /, *, axis=None, dtype=None, include_initial=False):
+def cumulative_prod(x, /, axis=None, dtype=None, include_initial=False):
     """The running product along an axis."""
     return _cumulative("cumulative_prod", x, axis, include_initial, 1, lambda x, axis: x.cumprod(axis, dtype))
 
 
-def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+def diff(x, /, axis=-1, n=1, prepend=None, append=None):
     """Differences of neighbours along an axis, ``n`` times."""
     x = _numeric("diff", x)
     axis = _axis("diff", axis, x.ndim)

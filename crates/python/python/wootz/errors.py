@@ -1,5 +1,8 @@
 """Exceptions. Each derives from :class:`Error` and from the built-in class that fits."""
 
+import errno
+import os
+
 
 class Error(Exception):
     """Everything that wootz raises."""
@@ -65,6 +68,14 @@ class FileError(Error, OSError):
     """A failure of the operating system on a path."""
 
 
+class MissingFileError(FileError, FileNotFoundError):
+    """A path that leads nowhere."""
+
+
+class ForbiddenFileError(FileError, PermissionError):
+    """A path that the operating system does not let us use."""
+
+
 class KernelError(Error, RuntimeError):
     """A kernel that does not compile, or that cannot run as asked."""
 
@@ -79,6 +90,13 @@ class ModelError(Error, RuntimeError):
 
 class InternalError(Error, RuntimeError):
     """A bug in wootz."""
+
+
+def _file_error(code, path):
+    """The exception for an error number of the operating system on a path."""
+    name = errno.errorcode.get(code)
+    kind = {"ENOENT": MissingFileError, "EACCES": ForbiddenFileError, "EPERM": ForbiddenFileError}.get(name, FileError)
+    return kind(code, os.strerror(code), path)
 
 
 __all__ = [name for name, value in dict(globals()).items() if isinstance(value, type) and issubclass(value, Error)]

@@ -21,17 +21,17 @@ def outer(x1, x2, /):
     return x1.expand_dims(1) * x2
 
 
-def diagonal(x, /, *, offset=0):
+def diagonal(x, /, offset=0):
     """A diagonal of the last two axes."""
     return asarray(x).diagonal(offset)
 
 
-def trace(x, /, *, offset=0, dtype=None):
+def trace(x, /, offset=0, dtype=None):
     """The sum of a diagonal of the last two axes."""
     return asarray(x).diagonal(offset).sum(-1, dtype)
 
 
-def cross(x1, x2, /, *, axis=-1):
+def cross(x1, x2, /, axis=-1):
     """The cross product of vectors of three elements along an axis."""
     x1, x2 = asarray(x1), asarray(x2)
     dtype = result_type(x1, x2)
@@ -69,7 +69,7 @@ def _float(name, x):
     return x
 
 
-def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+def vector_norm(x, /, axis=None, keepdims=False, ord=2):
     """The norm of vectors along axes."""
     x = _float("vector_norm", x)
     size = abs(x)
@@ -86,7 +86,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     return _native.pow((size**ord).sum(axis, None, keepdims), 1.0 / ord)
 
 
-def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+def matrix_norm(x, /, keepdims=False, ord="fro"):
     """The norm of matrices in the last two axes: ``fro``, 1, -1, inf, -inf. Others need singular values."""
     x = _float("matrix_norm", x)
     if x.ndim < 2:

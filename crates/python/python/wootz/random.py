@@ -1,34 +1,232 @@
-"""Random numbers by counter: element ``i`` depends on the seed and on ``i`` alone, the same on every device."""
+"""Random numbers by counter: element ``i`` depends on the seed and on ``i`` alone, the same on every device.
 
-import itertools as _itertools
+Every function takes ``seed``, an integer, or ``key``, an array from :func:`key` or :func:`split`; the same one gives the same
+numbers. Without either, each draw has a seed of its own, from a start that differs from process to process; :func:`seed` sets
+that start. Inside of a compiled function such draws differ from call to call, too.
+"""
 
-from ._native import _integers, _normal, _uniform
+import math as _math
+import operator as _operator
 
-__all__ = ["integers", "normal", "seed", "uniform"]
+from . import _native
+from ._dtypes import finfo
+from ._native import Array, _integers, _normal, _uniform, asarray
+from .errors import ArgumentError, ConversionError, ShapeError
 
-_next = _itertools.count(0x9E3779B9)
+__all__ = [
+    "bernoulli", "categorical", "choice", "exponential", "gumbel", "integers", "key", "laplace", "normal", "permutation",
+    "randint", "random", "seed", "shuffle", "split", "truncated_normal", "uniform",
+]
 
 
 def seed(value):
-    """Where the draws without a seed of their own start."""
-    global _next
-    _next = _itertools.count(value)
+    """Sets where the draws without a seed of their own start."""
+    _native._set_seed(value)
 
 
-def _seed(value):
-    return next(_next) if value is None else value
+def key(seed):
+    """A key: an array of two ``uint32``, for the ``key`` of any function here."""
+    value = _operator.index(seed)
+    if not 0 <= value < 2**64:
+        raise ArgumentError(f"key: a seed is an integer from 0 to 2**64 - 1, not {value}")
+    return asarray([value & 0xFFFFFFFF, value >> 32], dtype="uint32")
 
 
-def uniform(shape, *, seed=None, dtype="float32", device=None):
+def split(key, num=2):
+    """``num`` new keys from one: an array of shape ``(num, 2)``, which unpacks into keys."""
+    if num < 0:
+        raise ArgumentError(f"split: {num} keys")
+    return _native._split_key(key, num)
+
+
+def _seed(seed, key):
+    if seed is not None and key is not None:
+        raise ArgumentError("a draw has a seed or a key, not both")
+    if key is not None and not isinstance(key, Array):
+        raise ConversionError(f"a key is an array made by random.key or random.split, not {type(key).__name__}")
+    return seed if key is None else key
+
+
+def _shape(shape, size, *bounds):
+    """The shape asked for, by either name, or that of the bounds."""
+    if shape is not None and size is not None:
+        raise ArgumentError("shape and size are two names of one argument")
+    shape = size if shape is None else shape
+    if shape is None:
+        from ._manipulation import broadcast_shapes
+
+        return broadcast_shapes(*(bound.shape for bound in bounds if isinstance(bound, Array)))
+    return shape
+
+
+def _is_shape(value):
+    return isinstance(value, (tuple, list))
+
+
+def uniform(low=0.0, high=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
+    """Uniform floats from ``low`` up to but not including ``high``. A tuple in front is the shape: ``uniform((2, 3))``."""
+    if _is_shape(low):
+        low, shape = 0.0, low
+    draw = _uniform(_shape(shape, size, low, high), _seed(seed, key), dtype=dtype, device=device)
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)):
+        if low == 0 and high == 1:
+            return draw
+        if low > high:
+            raise ArgumentError(f"uniform: from {low} to {high}; the arguments are low, high, shape, or a tuple that is the shape")
+        # Rounding may reach the upper bound, which is not among the numbers.
+        scaled = draw * (high - low) + low
+        return _native.minimum(scaled, _below(high, draw.dtype)) if low < high else scaled
+    return (draw * (asarray(high) - low) + low).astype(draw.dtype)
+
+
+def _below(high, dtype):
+    """A number of a dtype that is next to ``high`` and below it."""
+    limits = finfo(dtype)
+    return high - max(abs(high) * limits.eps, limits.smallest_normal)
+
+
+def random(shape=(), *, size=None, seed=None, key=None, dtype="float32", device=None):
     """Uniform floats in ``[0, 1)``."""
-    return _uniform(shape, _seed(seed), dtype=dtype, device=device)
+    return _uniform(shape if size is None else size, _seed(seed, key), dtype=dtype, device=device)
 
 
-def normal(shape, *, seed=None, dtype="float32", device=None):
-    """Normal floats of mean 0 and variance 1."""
-    return _normal(shape, _seed(seed), dtype=dtype, device=device)
+def normal(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
+    """Normal floats of mean ``loc`` and standard deviation ``scale``. A tuple in front is the shape: ``normal((2, 3))``."""
+    if _is_shape(loc):
+        loc, shape = 0.0, loc
+    draw = _normal(_shape(shape, size, loc, scale), _seed(seed, key), dtype=dtype, device=device)
+    if isinstance(loc, (int, float)) and isinstance(scale, (int, float)) and loc == 0 and scale == 1:
+        return draw
+    return (draw * scale + loc).astype(draw.dtype)
 
 
-def integers(shape, low, high, *, seed=None, dtype="int64", device=None):
-    """Integers from ``low`` up to but not including ``high``."""
-    return _integers(shape, low, high, _seed(seed), dtype=dtype, device=device)
+def integers(low, high=None, shape=None, *, size=None, seed=None, key=None, dtype="int64", device=None, endpoint=False):
+    """Integers from ``low`` up to but not including ``high`` (with ``endpoint``, including it); from 0 if ``high`` is absent."""
+    if _is_shape(low):
+        raise ConversionError("integers: the arguments are low, high, shape, in this order")
+    if high is None:
+        low, high = 0, low
+    low, high = _operator.index(low), _operator.index(high)
+    return _integers(_shape(shape, size), low, high + endpoint, _seed(seed, key), dtype=dtype, device=device)
+
+
+randint = integers
+
+
+def bernoulli(p=0.5, shape=None, *, size=None, seed=None, key=None, device=None):
+    """``True`` with probability ``p``, which may be an array."""
+    p = p if isinstance(p, (int, float)) else asarray(p)
+    return _uniform(_shape(shape, size, p), _seed(seed, key), device=device) < p
+
+
+def exponential(scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
+    """Exponential floats of mean ``scale``."""
+    draw = _above_zero(_shape(shape, size, scale), seed, key, dtype, device)
+    return (-_native.log(draw) * scale).astype(dtype or "float32")
+
+
+def _above_zero(shape, seed, key, dtype, device):
+    """Uniform floats in ``(0, 1)``, whose logarithm is finite. Narrow dtypes have too few numbers near 0, so that they are drawn in
+    float32."""
+    wide = "float64" if dtype == "float64" else "float32"
+    return _native.maximum(_uniform(shape, _seed(seed, key), dtype=wide, device=device), 2.0**-25)
+
+
+def gumbel(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
+    """Floats of the standard Gumbel distribution, scaled and moved."""
+    if _is_shape(loc):
+        loc, shape = 0.0, loc
+    draw = _above_zero(_shape(shape, size, loc, scale), seed, key, dtype, device)
+    return (-_native.log(-_native.log(draw)) * scale + loc).astype(dtype or "float32")
+
+
+def laplace(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
+    """Floats of the Laplace distribution."""
+    if _is_shape(loc):
+        loc, shape = 0.0, loc
+    centred = _above_zero(_shape(shape, size, loc, scale), seed, key, dtype, device) - 0.5
+    return (loc - _native.sign(centred) * _native.log1p(-2.0 * abs(centred)) * scale).astype(dtype or "float32")
+
+
+def truncated_normal(lower, upper, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
+    """Normal floats of mean 0 and variance 1 between two bounds, by the inverse of the distribution function."""
+    root = 2.0**0.5
+    low, high = (_native.erf(asarray(bound, dtype="float32") / root) for bound in (lower, upper))
+    draw = _uniform(_shape(shape, size, low, high), _seed(seed, key), device=device)
+    return (root * _inverse_erf(low + (high - low) * draw)).clip(lower, upper).astype(dtype)
+
+
+def _inverse_erf(y):
+    """The number whose error function is ``y``: Winitzki's approximation, and Newton's steps from there."""
+    y = y.clip(-0.999999, 0.999999)
+    spread = _native.log1p(-y * y)
+    half = 2.0 / (_math.pi * 0.147) + spread / 2.0
+    x = _native.sign(y) * _native.sqrt(_native.sqrt(half * half - spread / 0.147) - half)
+    for _ in range(2):
+        x = x - (_native.erf(x) - y) * (_math.pi**0.5 / 2.0) * _native.exp(x * x)
+    return x
+
+
+def permutation(x, *, axis=0, seed=None, key=None):
+    """``0 … x - 1`` in random order, or an array with the slices of an axis in random order."""
+    count = x if isinstance(x, int) else asarray(x).shape[axis]
+    bits = _native._split_key(_seed(seed, key), max(count, 1))[:count]
+    # 64 bits each, so that equal ones, which would keep their order, do not occur in practice.
+    order = (bits[:, 0].astype("uint64") << 32 | bits[:, 1].astype("uint64")).argsort()
+    return order if isinstance(x, int) else asarray(x).take(order, axis=axis)
+
+
+def shuffle(x, *, axis=0, seed=None, key=None):
+    """Brings the slices of an array's axis into random order, in place."""
+    if not isinstance(x, Array):
+        raise ConversionError(f"shuffle: an array is needed, not {type(x).__name__}; permutation gives a new one")
+    x._set(permutation(x, axis=axis, seed=seed, key=key))
+
+
+def choice(a, shape=None, *, size=None, replace=True, p=None, axis=0, seed=None, key=None):
+    """Random slices of an array's axis, or of ``0 … a - 1``, with probabilities ``p`` or equal ones."""
+    shape = _shape(shape, size)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    count = a if isinstance(a, int) else asarray(a).shape[axis]
+    total = 1
+    for extent in shape:
+        total *= extent
+    if count <= 0 and total > 0:
+        raise ArgumentError("choice: there is nothing to choose from")
+    if p is not None:
+        p = asarray(p)
+        if p.shape != (count,):
+            raise ShapeError(f"choice: {count} probabilities are needed, not shape {p.shape}")
+    if not replace and total > count:
+        raise ArgumentError(f"choice: {total} different ones of {count} are not possible")
+    if replace:
+        if p is None:
+            index = integers(0, max(count, 1), shape, seed=seed, key=key)
+        else:
+            index = categorical(_native.log(p.astype("float32")), shape=shape, seed=seed, key=key)
+    elif p is None:
+        index = permutation(count, seed=seed, key=key)[:total].reshape(shape)
+    else:
+        # The largest of logarithms plus Gumbel noise are a draw without replacement.
+        noisy = _native.log(p.astype("float32")) + gumbel(0.0, 1.0, (count,), seed=seed, key=key)
+        index = noisy.top_k(total)[1].reshape(shape)
+    return index if isinstance(a, int) else asarray(a).take(index, axis=axis)
+
+
+def categorical(logits, axis=-1, shape=None, *, num_samples=None, seed=None, key=None):
+    """Positions along an axis, each with the probability that the softmax of ``logits`` gives it.
+
+    The result has the shape of ``logits`` without the axis; with ``num_samples``, that many draws in a last axis; ``shape``
+    repeats the draw so that it broadcasts to that shape.
+    """
+    from ._manipulation import moveaxis
+
+    logits = moveaxis(asarray(logits).astype("float32"), axis, -1)
+    batch = logits.shape[:-1]
+    if shape is not None and num_samples is not None:
+        raise ArgumentError("categorical: shape or num_samples, not both")
+    if num_samples is not None:
+        shape, logits = batch + (num_samples,), logits.expand_dims(-2)
+    shape = batch if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
+    noise = gumbel(0.0, 1.0, shape + logits.shape[-1:], seed=seed, key=key, device=logits.device)
+    return (logits + noise).argmax(-1)

@@ -7,6 +7,7 @@
 #pragma OPENCL EXTENSION __cl_clang_variadic_functions : enable
 #pragma OPENCL EXTENSION __cl_clang_bitfields : enable
 #include "types.h"
+#include "../indirect.h"
 #include "traits.h"
 #include "math.h"
 #include "matrix.h"
@@ -14,4 +15,5 @@
 #include "simd.h"
 #include "internals.h"
 #include "texture.h"
+#include "tensor.h"
 #include "entry.h"

@@ -104,9 +104,15 @@ impl GroupCheck {
             return self.group_access(&a);
         }
         let d = self.dispatch.clone();
-        let near = d.bound.get(self.last).filter(|b| contains(b, address));
-        let at =
-            if near.is_some() { Some(self.last) } else { d.bound.iter().position(|b| contains(b, address)) };
+        // One buffer may be bound twice, for reading and for writing: a write is held against the binding that allows it.
+        let fits = |b: &Checked| contains(b, address) && (kind & WRITES == 0 || b.range.writable);
+        let near = d.bound.get(self.last).filter(|b| fits(b));
+        let at = if near.is_some() {
+            Some(self.last)
+        } else {
+            let any = || d.bound.iter().position(|b| contains(b, address));
+            d.bound.iter().position(fits).or_else(any)
+        };
         match at {
             Some(i) => {
                 self.last = i;
@@ -134,8 +140,8 @@ impl GroupCheck {
                 let offset = address as i64 - b.range.start as i64;
                 (
                     format!(
-                        "{verb} of {size} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes",
-                        b.range.index, b.range.name, b.range.length
+                        "{verb} of {size} bytes at offset {offset} of {}, which has {} bytes",
+                        b.range, b.range.length
                     ),
                     Some(b.range.index),
                     Some(offset),
@@ -186,7 +192,8 @@ impl GroupCheck {
         if let Some(cells) = &self.cells {
             let mut uninitialised = false;
             for cell in cells.range(offset, a.size) {
-                uninitialised |= a.kind & WRITES == 0 && cell.write().group() != self.number;
+                uninitialised |=
+                    a.kind & WRITES == 0 && offset >= d.zeroed_bytes && cell.write().group() != self.number;
                 let rival = self.group_rival(cell, a);
                 self.stamp(cell, a);
                 if let Some(r) = rival {
@@ -212,7 +219,7 @@ impl GroupCheck {
                 ));
             }
         }
-        let misaligned = self.misaligned(a, "threadgroup memory", offset);
+        let misaligned = self.misaligned(a, format_args!("threadgroup memory"), offset);
         match found {
             Some((kind, message)) if doubled => {
                 self.postpone(a, self.finding(kind, message, a.lane, None, Some(offset as i64)))
@@ -252,7 +259,8 @@ impl GroupCheck {
     fn device_access(&mut self, b: &Checked, a: &Access<'_>) -> Verdict {
         b.touch();
         let offset = a.address - b.range.start;
-        let d = self.dispatch.clone();
+        // Every access passes here: no text is made and nothing is shared without need.
+        let (checking, profiling) = (self.dispatch.checking, self.dispatch.profiling);
         let c = &mut self.counters;
         *(match (a.kind & WRITES != 0, b.range.constant) {
             (true, _) => &mut c.device_bytes_written,
@@ -260,29 +268,25 @@ impl GroupCheck {
             (false, false) => &mut c.device_bytes_read,
         }) += a.size as u64;
         c.atomics += u64::from(a.kind & ATOMIC != 0);
-        if d.profiling && !b.range.constant {
+        if profiling && !b.range.constant {
             self.transactions.note((a.lane.simd, a.lane.lane), a.pc, a.address, a.size);
         }
-        if !d.checking {
+        if !checking {
             return Verdict::Fine;
         }
         let place = (Some(b.range.index), Some(offset as i64));
         if offset + a.size > b.range.length {
             let message = format!(
-                "{} of {} bytes at offset {offset} of buffer {} (`{}`), which has {} bytes",
+                "{} of {} bytes at offset {offset} of {}, which has {} bytes",
                 verb(a.kind),
                 a.size,
-                b.range.index,
-                b.range.name,
+                b.range,
                 b.range.length
             );
             return self.verdict(a, ReportKind::OutOfBounds, message, place.0, place.1);
         }
         if a.kind & WRITES != 0 && !b.range.writable {
-            let message = format!(
-                "write to buffer {} (`{}`), which the kernel declares read-only",
-                b.range.index, b.range.name
-            );
+            let message = format!("write to {}, which the kernel declares read-only", b.range);
             return self.verdict(a, ReportKind::ReadOnlyWrite, message, place.0, place.1);
         }
         if let Some(cells) = b.allocation.as_ref().and_then(|al| al.cells.as_ref()) {
@@ -290,12 +294,8 @@ impl GroupCheck {
                 let rival = self.device_rival(cell, a);
                 self.stamp_device(cell, a);
                 if let Some((kind, text, doubled)) = rival {
-                    let message = format!(
-                        "{} at offset {offset} of buffer {} (`{}`) conflicts with {text}",
-                        verb(a.kind),
-                        b.range.index,
-                        b.range.name
-                    );
+                    let message =
+                        format!("{} at offset {offset} of {} conflicts with {text}", verb(a.kind), b.range);
                     if doubled {
                         for rest in cells.range(offset, a.size) {
                             self.stamp_device(rest, a);
@@ -306,7 +306,7 @@ impl GroupCheck {
                 }
             }
         }
-        self.misaligned(a, &format!("buffer {} (`{}`)", b.range.index, b.range.name), offset)
+        self.misaligned(a, format_args!("{}", b.range), offset)
     }
 
     /// A conflicting access since the last barrier: of another dispatch, another group, or another thread.
@@ -366,7 +366,7 @@ impl GroupCheck {
         }
     }
 
-    fn misaligned(&mut self, a: &Access<'_>, whose: &str, offset: usize) -> Verdict {
+    fn misaligned(&mut self, a: &Access<'_>, whose: std::fmt::Arguments<'_>, offset: usize) -> Verdict {
         if a.kind & UNALIGNED != 0
             || !a.size.is_power_of_two()
             || a.size > 16
@@ -398,7 +398,7 @@ impl GroupCheck {
         if full { Verdict::Stop } else { Verdict::Fine }
     }
 
-    fn finding(
+    pub(super) fn finding(
         &self,
         kind: ReportKind,
         message: String,
@@ -420,6 +420,13 @@ impl GroupCheck {
             thread: lane.position,
             group,
         }
+    }
+
+    /// The kernel ran into a trap, which guards arrays in thread memory.
+    pub fn trapped(&mut self, lane: &Lane, pc: usize) {
+        let message = "access behind the end of an array in thread memory, or before its start".to_string();
+        // As if of a call, whose return address is one past it.
+        self.dispatch.report(pc + 1, self.finding(ReportKind::OutOfBounds, message, lane, None, None));
     }
 
     /// Reports the doubled writes that changed a value.
@@ -457,7 +464,7 @@ fn contains(b: &Checked, address: usize) -> bool {
     address.wrapping_sub(b.range.start) < b.range.length
 }
 
-fn verb(kind: u32) -> &'static str {
+pub(super) fn verb(kind: u32) -> &'static str {
     match (kind & ATOMIC != 0, kind & WRITES != 0) {
         (true, _) => "atomic access",
         (_, true) => "write",

@@ -3,7 +3,7 @@
 use super::CheckOptions;
 use super::report::{Report, ReportKind};
 use super::shadow::{Allocation, Shadow};
-use super::symbol::{Place, Symbols, image};
+use super::symbol::{SourceLocation, Symbols, image};
 use crate::compile::module::EntryPoint;
 use crate::device::Pipeline;
 use crate::exec::abi::GroupInfo;
@@ -33,6 +33,16 @@ pub struct BoundRange {
     pub constant: bool,
     /// Whether its elements are atomics.
     pub atomic: bool,
+    /// The address of its description, where it is a texture.
+    pub texture: Option<usize>,
+}
+
+/// What a report calls it.
+impl std::fmt::Display for BoundRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = if self.texture.is_some() { "texture" } else { "buffer" };
+        write!(f, "{kind} {} (`{}`)", self.index, self.name)
+    }
 }
 
 /// A bound argument with its cells.
@@ -83,6 +93,8 @@ pub struct DispatchCheck {
     pub groups: std::ops::Range<u32>,
     /// Bytes of threadgroup memory.
     pub group_bytes: usize,
+    /// Bytes of it, at the front, that are zero when a group begins.
+    pub zeroed_bytes: usize,
     /// Lanes per simdgroup.
     pub simd_width: u32,
     /// Whether to report.
@@ -126,6 +138,7 @@ impl DispatchCheck {
             section,
             groups: first..first + total,
             group_bytes,
+            zeroed_bytes: pipeline.0.module.zeroed_memory as usize,
             simd_width: pipeline.thread_execution_width(),
             checking: check.is_some(),
             profiling,
@@ -144,7 +157,8 @@ impl DispatchCheck {
         let mut reports = self.reports.lock();
         if reports.seen.insert((r.kind, pc)) {
             if r.line == 0 && pc != 0 {
-                let Place { file, line, column } = Symbols::new(&self.path, self.image.start).place(pc);
+                let SourceLocation { file, line, column } =
+                    Symbols::new(&self.path, self.image.start).place(pc);
                 (r.file, r.line, r.column) = (file, line, column);
             }
             r.kernel.clone_from(&self.kernel);
@@ -160,10 +174,7 @@ impl DispatchCheck {
             list.extend(self.bound.iter().filter(|b| b.must_be_used()).map(|b| Report {
                 kind: ReportKind::OutputNotWritten,
                 kernel: self.kernel.clone(),
-                message: format!(
-                    "buffer {} (`{}`) is writable, and the dispatch neither wrote nor read it",
-                    b.range.index, b.range.name
-                ),
+                message: format!("{} is writable, and the dispatch neither wrote nor read it", b.range),
                 file: String::new(),
                 line: 0,
                 column: 0,

@@ -6,6 +6,7 @@ mod divergence;
 mod report;
 mod shadow;
 mod symbol;
+mod texel;
 
 pub(crate) use access::{GroupCheck, Verdict};
 pub(crate) use dispatch::{BoundRange, DispatchCheck};

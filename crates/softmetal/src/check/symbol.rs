@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// A place in the user's source.
 #[derive(Debug, Clone, Default)]
-pub struct Place {
+pub struct SourceLocation {
     /// File.
     pub file: String,
     /// Line from 1, or 0.
@@ -65,24 +65,24 @@ impl Symbols {
     }
 
     /// The innermost frame that is the user's own code.
-    pub fn place(&self, pc: usize) -> Place {
-        let Ok(loader) = addr2line::Loader::new(&self.path) else { return Place::default() };
+    pub fn place(&self, pc: usize) -> SourceLocation {
+        let Ok(loader) = addr2line::Loader::new(&self.path) else { return SourceLocation::default() };
         // A return address is one past the call.
         let probe = (pc.saturating_sub(self.base) as u64).saturating_sub(1);
-        let Ok(mut frames) = loader.find_frames(probe) else { return Place::default() };
+        let Ok(mut frames) = loader.find_frames(probe) else { return SourceLocation::default() };
         while let Ok(Some(frame)) = frames.next() {
             if let Some(l) = frame.location
                 && let Some(file) = l.file
                 && !file.contains("/shim-")
                 && !file.contains("softmetal-launch")
             {
-                return Place {
+                return SourceLocation {
                     file: file.to_string(),
                     line: l.line.unwrap_or(0),
                     column: l.column.unwrap_or(0),
                 };
             }
         }
-        Place::default()
+        SourceLocation::default()
     }
 }

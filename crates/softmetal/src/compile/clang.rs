@@ -20,6 +20,8 @@ pub struct Mode {
     pub counting: bool,
     /// The GPU family has simdgroup matrices.
     pub simdgroup_matrix: bool,
+    /// Fast maths is as far off as Metal allows, and variables without a value hold garbage.
+    pub hardware: bool,
 }
 
 /// A compiler with its cache.
@@ -55,6 +57,7 @@ impl Compiler {
         let all = headers.map(|h| h.1.as_bytes()).chain(swizzles.iter().map(|s| s.1.as_bytes()));
         let identity = key(all.chain([
             shim::MACROS.as_bytes(),
+            shim::TENSOR.as_bytes(),
             version.as_bytes(),
             target_flags().join(" ").as_bytes(),
         ]));
@@ -68,8 +71,9 @@ impl Compiler {
             cache.put(&folder.join(name), text.as_bytes())?;
         }
         cache.put(&folder.join("stubs/softmetal_macros.h"), shim::MACROS.as_bytes())?;
-        for name in shim::STUBS {
-            cache.put(&folder.join("stubs").join(name), b"#include <softmetal_macros.h>\n")?;
+        for &name in shim::STUBS {
+            let text = if name == "metal_tensor" { shim::TENSOR } else { "#include <softmetal_macros.h>\n" };
+            cache.put(&folder.join("stubs").join(name), text.as_bytes())?;
         }
         Ok(Compiler { clang, cache, folder, identity })
     }
@@ -82,7 +86,7 @@ impl Compiler {
     /// The source with all macros expanded and line markers kept; from the cache when no included file has changed.
     pub fn preprocess(&self, source: &str, p: &Preprocess) -> Result<String> {
         let path = self.preprocessed_path(source, p);
-        if let Some(text) = known(&path) {
+        if let Some(text) = self.known(&path) {
             return Ok(text);
         }
         let mut c = Command::new(&self.clang);
@@ -91,8 +95,14 @@ impl Compiler {
         if !out.ok {
             return Err(self.compile_error(&out.stderr, "", (&p.file_name, source)));
         }
-        self.cache.put(&path, preprocessed::record(&out.stdout, &self.folder, &p.file_name).as_bytes())?;
+        // A record that could not be written is made again by whoever needs it.
+        let _ = self.cache.remember(&path, &preprocessed::record(&out.stdout, &self.folder, &p.file_name));
         Ok(out.stdout)
+    }
+
+    /// A preprocessed source of the cache, if its included files are still the same.
+    pub(super) fn known(&self, path: &Path) -> Option<String> {
+        self.cache.recall(path).and_then(|t| preprocessed::fresh(&t))
     }
 
     /// Where the preprocessed source lies in the cache.
@@ -186,15 +196,17 @@ impl Compiler {
                 refused = Some(out.stderr);
                 return Err(Error::Tool { step: "clang", message: String::new() });
             }
-            if mode.counting { self.link_counted(&out.stdout, tmp) } else { Ok(()) }
+            if mode.counting { self.link_counted(&out.stdout, tmp, None) } else { Ok(()) }
         });
         made.map_err(|e| refused.map_or(Failure::Other(e), Failure::Refused))
     }
 
     /// Adds counters to LLVM text and makes a library of it.
-    fn link_counted(&self, ir: &str, to: &Path) -> Result<()> {
+    pub(super) fn link_counted(&self, ir: &str, to: &Path, runtime: Option<&Path>) -> Result<()> {
         let mut c = Command::new(&self.clang);
-        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-shared", "-o"])
+        c.args(["-O1", "-fPIC", "-Wno-everything", "-x", "ir", "-", "-x", "none"])
+            .args(runtime)
+            .args(["-shared", "-o"])
             .arg(to)
             .args(target_flags())
             .args(LINK_FLAGS);
@@ -223,7 +235,7 @@ impl Compiler {
     /// Makes a precompiled header in the cache, or finds it there.
     pub(super) fn precompiled_header(&self, arguments: &[&str], header: &str) -> Result<PathBuf> {
         let path = self.folder.join(format!("{}.pch", key([arguments.join(" ").as_bytes()])));
-        if !path.exists() {
+        if !self.cache.holds_for_tools(&path) {
             self.cache.make(&path, |tmp| {
                 let mut c = Command::new(&self.clang);
                 c.args(arguments).arg(self.folder.join(header)).arg("-o").arg(tmp);
@@ -274,11 +286,11 @@ const STACK_PROBES: &str = "-fstack-clash-protection";
 const STACK_PROBES: &str = "-fno-stack-protector";
 
 #[cfg(target_os = "macos")]
-const LINK_FLAGS: &[&str] = &[];
+pub(super) const LINK_FLAGS: &[&str] = &[];
 #[cfg(not(target_os = "macos"))]
-const LINK_FLAGS: &[&str] = &["-lm", "-Wl,-z,defs"];
+pub(super) const LINK_FLAGS: &[&str] = &["-lm", "-Wl,-z,defs"];
 
-fn flags(mode: Mode) -> Vec<&'static str> {
+pub(super) fn flags(mode: Mode) -> Vec<&'static str> {
     let mut f = vec![
         "-std=gnu++17",
         "-O2",
@@ -299,6 +311,7 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-Werror=c++11-narrowing",
         "-Werror=vla-extension",
         "-Werror=zero-length-array",
+        "-Werror=return-mismatch",
         "-Xclang",
         "-ffloat16-excess-precision=none",
         "-Xclang",
@@ -309,7 +322,8 @@ fn flags(mode: Mode) -> Vec<&'static str> {
         "-fno-pch-timestamp",
     ];
     f.extend(target_flags());
-    f.push(if mode.fast_math { "-ffp-contract=fast" } else { "-ffp-contract=off" });
+    // Without fast maths Apple's compiler still fuses within an expression: its bitcode then has `llvm.fmuladd`.
+    f.push(if mode.fast_math { "-ffp-contract=fast" } else { "-ffp-contract=on" });
     if mode.instrumented {
         f.extend([
             "-fsanitize=thread",
@@ -331,6 +345,16 @@ fn flags(mode: Mode) -> Vec<&'static str> {
             f.extend(["-mllvm", option]);
         }
         f.push("-nostdlib++");
+        if !mode.counting {
+            // An access outside of an array in thread memory traps; the device tells where.
+            f.push("-fsanitize=local-bounds");
+        }
+    }
+    if mode.hardware {
+        f.extend(["-DSOFTMETAL_HARDWARE=1", "-ftrivial-auto-var-init=pattern"]);
+        if mode.fast_math {
+            f.push("-DSOFTMETAL_FAST_MATH=1");
+        }
     }
     if !mode.simdgroup_matrix {
         f.push("-DSOFTMETAL_NO_SIMDGROUP_MATRIX=1");
@@ -351,11 +375,6 @@ pub(super) fn named(source: &str, p: &Preprocess) -> String {
     format!("#line 1 \"{}\"\n{source}", p.file_name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A preprocessed source of the cache, if its included files are still the same.
-pub(super) fn known(path: &Path) -> Option<String> {
-    std::fs::read_to_string(path).ok().and_then(|t| preprocessed::fresh(&t))
-}
-
 pub(super) struct Output {
     pub ok: bool,
     pub stdout: String,
@@ -369,11 +388,19 @@ pub(super) fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
     let tool = |message: String| Error::Tool { step: "running clang", message };
     let mut child = c.spawn().map_err(|e| tool(e.to_string()))?;
     let writer = input.map(str::to_owned).zip(child.stdin.take()).map(|(text, mut pipe)| {
-        std::thread::spawn(move || {
+        std::thread::Builder::new().spawn(move || {
             // A clang that stops early closes the pipe; its own message says why.
             let _ = pipe.write_all(text.as_bytes());
         })
     });
+    let writer = match writer.transpose() {
+        Ok(writer) => writer,
+        Err(e) => {
+            // The pipe is closed, so it ends by itself; it is not left behind.
+            let _ = child.wait();
+            return Err(tool(format!("no thread for its input: {e}")));
+        }
+    };
     let out = child.wait_with_output().map_err(|e| tool(e.to_string()))?;
     if let Some(w) = writer {
         let _ = w.join();
@@ -416,13 +443,13 @@ fn version_of(name: &str, cache: &Cache) -> std::io::Result<(PathBuf, String)> {
     let stamp = meta.modified()?.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos());
     let facts = format!("{} {} {stamp}", path.display(), meta.len());
     let memo = cache.path(&format!("clang-{}", key([facts.as_bytes()])));
-    if let Ok(text) = std::fs::read_to_string(&memo) {
+    if let Some(text) = cache.recall(&memo) {
         return Ok((path, text));
     }
     let out = Command::new(&path).arg("--version").output()?;
     let text = String::from_utf8_lossy(&out.stdout).lines().next().unwrap_or("").to_string();
     // Without the memo the next process asks again; nothing else is lost.
-    let _ = cache.put(&memo, text.as_bytes());
+    let _ = cache.remember(&memo, &text);
     Ok((path, text))
 }
 

@@ -17,6 +17,8 @@ const FLAGS: &[&str] = &[
     "-ferror-limit=0",
     "-Wno-everything",
     "-Wimplicit-float-conversion",
+    "-Wdouble-promotion",
+    "-Wpre-c++17-compat",
     "-Wdeprecated-declarations",
     "-Wno-implicit-int-float-conversion",
     "-Xclang",
@@ -36,16 +38,24 @@ impl Compiler {
         Ok(run(c, Some(text))?.stderr)
     }
 
-    /// Where a verdict on a text is kept: a file that exists where nothing was found.
-    pub(crate) fn verdict_path(&self, text: &str) -> PathBuf {
-        let name = key([text.as_bytes(), self.identity().as_bytes()]);
+    /// Where it is noted that nothing was found in a text.
+    pub(crate) fn verdict_path(&self, text: &str, version: u32) -> PathBuf {
+        // A verdict counts for the rules that it was made with.
+        let rules = [FLAGS.concat().as_str(), include_str!("../judge/verdict.rs")].concat();
+        let name =
+            key([text.as_bytes(), &version.to_le_bytes(), rules.as_bytes(), self.identity().as_bytes()]);
         self.cache.path("verdicts").join(&name[..2]).join(&name)
     }
 
     /// Notes that nothing was found in the text of this path.
     pub(crate) fn note_clean(&self, path: &Path) {
         // A verdict that could not be kept is found again.
-        let _ = self.cache.put(path, b"");
+        let _ = self.cache.remember(path, "clean");
+    }
+
+    /// Whether that was noted.
+    pub(crate) fn is_clean(&self, path: &Path) -> bool {
+        self.cache.recall(path).is_some()
     }
 
     /// The folder of our headers.

@@ -1,5 +1,6 @@
 //! From C++ text to loaded code: clang, the precompiled shim, the disk cache, the loader.
 
+pub mod air;
 pub mod cache;
 pub mod clang;
 pub mod flops;

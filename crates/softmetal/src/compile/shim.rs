@@ -6,10 +6,12 @@ use std::fmt::Write;
 pub const HEADERS: &[(&str, &str)] = &[
     ("abi.h", include_str!("../../shim/abi.h")),
     ("types.h", include_str!("../../shim/types.h")),
+    ("indirect.h", include_str!("../../shim/indirect.h")),
     ("traits.h", include_str!("../../shim/traits.h")),
     ("limits.h", include_str!("../../shim/limits.h")),
     ("vec.h", include_str!("../../shim/vec.h")),
     ("matrix.h", include_str!("../../shim/matrix.h")),
+    ("approximate.h", include_str!("../../shim/approximate.h")),
     ("math.h", include_str!("../../shim/math.h")),
     ("integer.h", include_str!("../../shim/integer.h")),
     ("sync.h", include_str!("../../shim/sync.h")),
@@ -19,6 +21,11 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("atomic.h", include_str!("../../shim/atomic.h")),
     ("pack.h", include_str!("../../shim/pack.h")),
     ("log.h", include_str!("../../shim/log.h")),
+    ("sampler.h", include_str!("../../shim/sampler.h")),
+    ("texel.h", include_str!("../../shim/texel.h")),
+    ("sampling.h", include_str!("../../shim/sampling.h")),
+    ("texture.h", include_str!("../../shim/texture.h")),
+    ("tensor.h", include_str!("../../shim/tensor.h")),
     ("entry.h", include_str!("../../shim/entry.h")),
     ("check.h", include_str!("../../shim/check.h")),
     ("softmetal.h", include_str!("../../shim/softmetal.h")),
@@ -34,9 +41,17 @@ pub const JUDGE: &[(&str, &str)] = &[
     ("judge/simd.h", include_str!("../../shim/judge/simd.h")),
     ("judge/internals.h", include_str!("../../shim/judge/internals.h")),
     ("judge/texture.h", include_str!("../../shim/judge/texture.h")),
+    ("judge/tensor.h", include_str!("../../shim/judge/tensor.h")),
     ("judge/entry.h", include_str!("../../shim/judge/entry.h")),
     ("judge/judge.h", include_str!("../../shim/judge/judge.h")),
 ];
+
+/// The runtime library of kernels from a metallib.
+pub const AIR: &str = include_str!("../../shim/air.cpp");
+
+/// What `<metal_tensor>` brings into namespace metal, from Metal 4 on.
+pub const TENSOR: &str = "#include <softmetal_macros.h>\n#pragma once\n#if __METAL_VERSION__ >= 400\n\
+    namespace metal { using namespace softmetal_tensor; }\n#endif\n";
 
 /// The macros that stand for `metal_stdlib` while preprocessing.
 pub const MACROS: &str = include_str!("../../shim/macros.h");
@@ -80,6 +95,7 @@ pub const STUBS: &[&str] = &[
     "metal_extended_vector",
     "metal_cooperative_tensor",
     "metal_tensor",
+    "MetalPerformancePrimitives/MetalPerformancePrimitives.h",
     "metal_types.h",
     "metal_interpolate",
     "TargetConditionals.h",

@@ -3,7 +3,7 @@
 //! Nothing here is an error: what cannot be compiled together is left, and is compiled alone, with its messages, when it is asked for.
 
 use super::cache::key;
-use super::clang::{Compiler, Mode, Preprocess, known, named, run};
+use super::clang::{Compiler, Mode, Preprocess, named, run};
 use super::module::Code;
 use super::{preprocessed, shim};
 use crate::source::thunk::LIBRARY;
@@ -32,13 +32,13 @@ impl Compiler {
     /// The code of this name, in a library of its own or in one of several kernels.
     pub(super) fn find(&self, name: &str) -> Option<Code> {
         let path = self.library_path(name);
-        if path.exists() {
+        if self.cache.holds(&path) {
             return Some(Code { path, suffix: String::new() });
         }
-        let place = std::fs::read_to_string(path.with_extension("in")).ok()?;
+        let place = self.cache.recall(&path.with_extension("in"))?;
         let (library, suffix) = place.split_once(' ')?;
         let path = self.library_path(library);
-        path.exists().then(|| Code { path, suffix: suffix.to_string() })
+        self.cache.holds(&path).then(|| Code { path, suffix: suffix.to_string() })
     }
 
     /// Whether the code of this text is in the cache.
@@ -56,13 +56,13 @@ impl Compiler {
         text.push_str(LIBRARY);
         let library = self.code_name(&text, mode);
         let path = self.library_path(&library);
-        if !path.exists() && self.build(&text, mode, &path).is_err() {
+        if !self.cache.holds(&path) && self.build(&text, mode, &path).is_err() {
             return false;
         }
         units.iter().all(|u| {
             let name = self.code_name(&u.alone, mode);
             let place = self.library_path(&name).with_extension("in");
-            self.cache.put(&place, format!("{library} {}", u.space).as_bytes()).is_ok()
+            self.cache.remember(&place, &format!("{library} {}", u.space)).is_ok()
         })
     }
 
@@ -75,7 +75,7 @@ impl Compiler {
             .iter()
             .filter(|(source, p)| self.preprocess_arguments(p) == arguments && stands_alone(source, p))
             .map(|(source, p)| (*source, *p, self.preprocessed_path(source, p)))
-            .filter(|(.., path)| seen.insert(path.clone()) && known(path).is_none())
+            .filter(|(.., path)| seen.insert(path.clone()) && self.known(path).is_none())
             .collect();
         if pending.len() < 2 {
             return;
@@ -96,10 +96,11 @@ impl Compiler {
         }
         // Texts differ in blank lines by their neighbours: the first record stays, and code made from it is found again.
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((_, p, path), part) in pending.iter().zip(parts).filter(|((.., path), _)| known(path).is_none())
+        for ((_, p, path), part) in
+            pending.iter().zip(parts).filter(|((.., path), _)| self.known(path).is_none())
         {
             // A record that could not be written is made again by whoever needs it.
-            let _ = self.cache.put(path, preprocessed::record(part, &self.folder, &p.file_name).as_bytes());
+            let _ = self.cache.remember(path, &preprocessed::record(part, &self.folder, &p.file_name));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Whether all kernels of a library compile, in few runs of clang.
 
 use super::device::Device;
-use super::library::Library;
 use super::pipeline::generate_check;
+use super::source_library::SourceLibrary;
 use crate::error::{Diagnostic, Error, Result};
 use crate::lint;
 use crate::source::items::{Item, ItemKind};
@@ -11,7 +11,7 @@ use crate::source::position::by_launch_line;
 /// Rounds after which kernels that share errors are no longer told apart.
 const ROUNDS: usize = 8;
 
-impl Library {
+impl SourceLibrary {
     /// Checks that kernels compile, all at once; one outcome per name. Function constants are zero.
     pub fn check_all(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
         let unit = &self.0.unit;

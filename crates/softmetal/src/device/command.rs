@@ -5,6 +5,7 @@ use super::device::Device;
 use super::encoder::{BlitEncoder, ComputeEncoder, DispatchType};
 use super::event::Event;
 use super::pipeline::Pipeline;
+use super::texture::Texture;
 use crate::error::{Error, Result};
 use crate::profile::DispatchProfile;
 use parking_lot::{Condvar, Mutex};
@@ -87,6 +88,13 @@ pub(crate) enum Bound {
     Bytes(Arc<[u64]>, usize),
 }
 
+/// Memory that no parameter names.
+#[derive(Debug, Clone)]
+pub(crate) enum Resource {
+    Buffer(Held),
+    Texture(Texture),
+}
+
 /// The size of a dispatch.
 #[derive(Debug, Clone)]
 pub(crate) enum Grid {
@@ -99,6 +107,10 @@ pub(crate) enum Grid {
 pub(crate) struct Dispatch {
     pub pipeline: Pipeline,
     pub bound: Vec<Option<Bound>>,
+    pub textures: Vec<Option<Texture>>,
+    pub samplers: Vec<u64>,
+    /// What the kernel reaches through pointers in argument buffers.
+    pub resources: Vec<Resource>,
     pub group_lengths: Vec<u32>,
     pub grid: Grid,
     pub threads: [u32; 3],

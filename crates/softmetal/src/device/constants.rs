@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::source::rewrite::ConstantValues;
-use crate::source::unit::{FunctionConstant, Unit};
+use crate::source::unit::Unit;
 use std::collections::BTreeMap;
 
 /// A value of a function constant.
@@ -35,7 +35,7 @@ pub enum ConstantValue {
 }
 
 impl ConstantValue {
-    fn type_name(&self) -> String {
+    pub(crate) fn type_name(&self) -> String {
         match self {
             ConstantValue::Bool(_) => "bool".into(),
             ConstantValue::Char(_) => "char".into(),
@@ -52,6 +52,44 @@ impl ConstantValue {
                 format!("{}{}", v.first().map_or("?".into(), ConstantValue::type_name), v.len())
             }
         }
+    }
+
+    /// As LLVM spells it behind its type.
+    pub(crate) fn llvm(&self) -> String {
+        match self {
+            ConstantValue::Bool(v) => u8::from(*v).to_string(),
+            ConstantValue::Char(v) => v.to_string(),
+            ConstantValue::UChar(v) => v.to_string(),
+            ConstantValue::Short(v) => v.to_string(),
+            ConstantValue::UShort(v) => v.to_string(),
+            ConstantValue::Int(v) => v.to_string(),
+            ConstantValue::UInt(v) => v.to_string(),
+            ConstantValue::Long(v) => v.to_string(),
+            ConstantValue::ULong(v) => v.to_string(),
+            ConstantValue::Half(v) => format!("0xH{:04X}", v.to_bits()),
+            // Single precision is spelt as the double of the same value.
+            ConstantValue::Float(v) => format!("0x{:016X}", f64::from(*v).to_bits()),
+            ConstantValue::Vector(v) => {
+                let parts = v.iter().map(|e| format!("{} {}", e.llvm_type(), e.llvm()));
+                format!("<{}>", parts.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+
+    fn llvm_type(&self) -> &'static str {
+        match self {
+            ConstantValue::Bool(_) | ConstantValue::Char(_) | ConstantValue::UChar(_) => "i8",
+            ConstantValue::Short(_) | ConstantValue::UShort(_) => "i16",
+            ConstantValue::Long(_) | ConstantValue::ULong(_) => "i64",
+            ConstantValue::Half(_) => "half",
+            ConstantValue::Float(_) => "float",
+            ConstantValue::Int(_) | ConstantValue::UInt(_) | ConstantValue::Vector(_) => "i32",
+        }
+    }
+
+    /// Whether a constant of this type in the source takes the value.
+    pub(crate) fn has_type(&self, type_name: &str) -> bool {
+        same_type(type_name, self)
     }
 
     fn text(&self) -> String {
@@ -104,6 +142,16 @@ impl FunctionConstants {
         self
     }
 
+    /// The value for a constant, by its name or its index.
+    pub(crate) fn value(&self, name: &str, index: u32) -> Option<&ConstantValue> {
+        self.by_name.get(name).or_else(|| self.by_index.get(&index))
+    }
+
+    /// The names given.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.by_name.keys()
+    }
+
     /// The C++ values for a unit. Values that no constant takes are ignored when given by index, as Metal does.
     pub(crate) fn resolve(&self, unit: &Unit, kernel: &str) -> Result<ConstantValues> {
         let mut out = ConstantValues::default();
@@ -115,7 +163,7 @@ impl FunctionConstants {
         }
         for c in &unit.constants {
             let Some(v) = self.by_name.get(&c.name).or_else(|| self.by_index.get(&c.index)) else { continue };
-            if !same_type(c, v) {
+            if !same_type(&c.type_name, v) {
                 return Err(fail(format!(
                     "`{}` (index {}) has type `{}`, but the value given is `{}`",
                     c.name,
@@ -130,8 +178,8 @@ impl FunctionConstants {
     }
 }
 
-fn same_type(c: &FunctionConstant, v: &ConstantValue) -> bool {
-    let normal = match c.type_name.as_str() {
+fn same_type(type_name: &str, v: &ConstantValue) -> bool {
+    let normal = match type_name {
         "uint32_t" | "unsigned int" | "unsigned" => "uint",
         "int32_t" => "int",
         "uint16_t" | "unsigned short" => "ushort",

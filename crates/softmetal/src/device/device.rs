@@ -31,6 +31,10 @@ pub struct DeviceOptions {
     pub profile: bool,
     /// Shuffles the order of threads, simdgroups and threadgroups with this seed.
     pub shuffle: Option<u64>,
+    /// Behaves like a GPU where a CPU is kinder, which is the default: single-precision denormals of kernels from source are flushed to
+    /// zero (a metallib says so itself), functions of fast maths are as far off as Apple's specification allows, threadgroup memory
+    /// holds garbage when a group begins, and so do variables without a value.
+    pub hardware: bool,
     /// Time limit per dispatch.
     pub time_limit: Duration,
     /// Folder for compiled kernels; `None` means `SOFTMETAL_CACHE` or the user's cache folder.
@@ -46,6 +50,7 @@ impl Default for DeviceOptions {
             check: None,
             profile: false,
             shuffle: None,
+            hardware: true,
             time_limit: Duration::from_secs(120),
             cache_dir: None,
         }
@@ -106,7 +111,7 @@ impl Device {
 
     /// Reads and analyses MSL source. Kernels are compiled when a pipeline asks for them.
     pub fn new_library(&self, source: &str, options: &CompileOptions) -> Result<Library> {
-        Library::new(self, source, options)
+        Library::from_source(self, source, options)
     }
 
     /// Compiles a function, or finds it in memory or on disk.

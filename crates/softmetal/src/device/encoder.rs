@@ -1,10 +1,12 @@
 //! Encoders: they record commands and check them against the API's rules.
 
 use super::buffer::Buffer;
-use super::command::{Bound, Command, CommandBuffer, Dispatch, Grid};
+use super::command::{Bound, Command, CommandBuffer, Dispatch, Grid, Resource};
 use super::pipeline::Pipeline;
+use super::sampler::Sampler;
+use super::texture::{Texture, TextureKind};
 use crate::error::{Error, Result};
-use crate::source::binding::{BindingKind, MAX_BUFFER_INDEX};
+use crate::source::binding::{BindingKind, MAX_BUFFER_INDEX, MAX_SAMPLER_INDEX, MAX_TEXTURE_INDEX};
 use std::sync::Arc;
 
 /// Three extents.
@@ -45,6 +47,9 @@ pub struct ComputeEncoder<'a> {
     kind: DispatchType,
     pipeline: Option<Pipeline>,
     bound: Vec<Option<Bound>>,
+    textures: Vec<Option<Texture>>,
+    samplers: Vec<u64>,
+    resources: Vec<Resource>,
     group_lengths: Vec<u32>,
 }
 
@@ -58,6 +63,9 @@ impl<'a> ComputeEncoder<'a> {
             kind,
             pipeline: None,
             bound: vec![None; SLOTS],
+            textures: Vec::new(),
+            samplers: Vec::new(),
+            resources: Vec::new(),
             group_lengths: vec![0; SLOTS],
         }
     }
@@ -92,6 +100,42 @@ impl<'a> ComputeEncoder<'a> {
         bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
         self.bound[index as usize] = Some(Bound::Bytes(Arc::from(words), bytes.len()));
         Ok(())
+    }
+
+    /// Binds a texture.
+    pub fn set_texture(&mut self, index: u32, texture: &Texture) -> Result<()> {
+        if index > MAX_TEXTURE_INDEX {
+            return Err(self.fail(format!(
+                "texture index {index} is above {MAX_TEXTURE_INDEX}, the highest that Metal has"
+            )));
+        }
+        let slots = self.textures.len().max(index as usize + 1);
+        self.textures.resize(slots, None);
+        self.textures[index as usize] = Some(texture.clone());
+        Ok(())
+    }
+
+    /// Binds a sampler.
+    pub fn set_sampler(&mut self, index: u32, sampler: &Sampler) -> Result<()> {
+        if index > MAX_SAMPLER_INDEX {
+            return Err(self.fail(format!(
+                "sampler index {index} is above {MAX_SAMPLER_INDEX}, the highest that Metal has"
+            )));
+        }
+        let slots = self.samplers.len().max(index as usize + 1);
+        self.samplers.resize(slots, 0);
+        self.samplers[index as usize] = sampler.gpu_resource_id();
+        Ok(())
+    }
+
+    /// Says that kernels reach a buffer through a pointer in an argument buffer.
+    pub fn use_buffer(&mut self, buffer: &Buffer) {
+        self.resources.push(Resource::Buffer(self.command.hold(buffer)));
+    }
+
+    /// Says that kernels reach a texture through an argument buffer.
+    pub fn use_texture(&mut self, texture: &Texture) {
+        self.resources.push(Resource::Texture(texture.clone()));
     }
 
     /// Sets the length of dynamic threadgroup memory at an index; a multiple of 16 bytes, as Metal asks.
@@ -164,6 +208,9 @@ impl<'a> ComputeEncoder<'a> {
         self.command.push(Command::Dispatch(Box::new(Dispatch {
             pipeline,
             bound: self.bound.clone(),
+            textures: self.textures.clone(),
+            samplers: self.samplers.clone(),
+            resources: self.resources.clone(),
             group_lengths: self.group_lengths.clone(),
             grid,
             threads,
@@ -225,7 +272,57 @@ impl<'a> ComputeEncoder<'a> {
                         "threadgroup memory {i} (`{name}`) has no length; call set_threadgroup_memory_length"
                     )));
                 }
-                _ => {}
+                BindingKind::Texture => self.check_textures(a)?,
+                BindingKind::Sampler => {
+                    let count = (a.type_size / 8).max(1);
+                    if let Some(missing) =
+                        (i..i + count).find(|&k| self.samplers.get(k as usize).is_none_or(|bits| *bits == 0))
+                    {
+                        return Err(self.fail(format!("sampler {missing} (`{name}`) is not bound")));
+                    }
+                }
+                BindingKind::Threadgroup | BindingKind::Builtin => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Textures must be bound, and hold what the kernel's type says.
+    fn check_textures(&self, a: &super::pipeline::Argument) -> Result<()> {
+        let (first, name, declared) = (a.binding.index, &a.binding.name, &a.binding.type_name);
+        let words: Vec<&str> = declared.split(' ').collect();
+        let has = |w: &str| words.contains(&w);
+        let class = if has("float") || has("half") {
+            Some("float")
+        } else if has("uint") || has("ushort") {
+            Some("uint")
+        } else if has("int") || has("short") {
+            Some("int")
+        } else {
+            None
+        };
+        let count = (a.type_size / 8).max(1);
+        for i in first..first + count {
+            let Some(t) = self.textures.get(i as usize).and_then(Option::as_ref) else {
+                // An array may have holes, as long as no kernel looks there.
+                if count > 1 {
+                    continue;
+                }
+                return Err(self.fail(format!("texture {i} (`{name}`) is not bound")));
+            };
+            let d = t.descriptor();
+            if class.is_some_and(|c| c != d.format.scalar()) {
+                return Err(self.fail(format!(
+                    "texture {i} (`{name}`) is `{declared}`, and the texels of {} are {}",
+                    d.format.name(),
+                    d.format.scalar()
+                )));
+            }
+            if let Some(kind) = words.iter().find_map(|w| kind_of(w)).filter(|k| *k != d.kind) {
+                return Err(self.fail(format!(
+                    "texture {i} (`{name}`) is `{declared}`, which takes {kind:?}, and {:?} is bound",
+                    d.kind
+                )));
             }
         }
         Ok(())
@@ -299,4 +396,21 @@ impl<'a> BlitEncoder<'a> {
 
     /// Ends encoding.
     pub fn end_encoding(self) {}
+}
+
+/// The shape of texture that a type takes.
+fn kind_of(word: &str) -> Option<TextureKind> {
+    Some(match word {
+        "texture1d" => TextureKind::D1,
+        "texture1d_array" => TextureKind::D1Array,
+        "texture2d" | "depth2d" => TextureKind::D2,
+        "texture2d_array" | "depth2d_array" => TextureKind::D2Array,
+        "texture3d" => TextureKind::D3,
+        "texturecube" | "depthcube" => TextureKind::Cube,
+        "texturecube_array" | "depthcube_array" => TextureKind::CubeArray,
+        "texture2d_ms" | "depth2d_ms" => TextureKind::D2Multisample,
+        "texture2d_ms_array" | "depth2d_ms_array" => TextureKind::D2MultisampleArray,
+        "texture_buffer" => TextureKind::Buffer,
+        _ => return None,
+    })
 }

@@ -1,11 +1,11 @@
 //! Runs the commands of a committed buffer.
 
 use super::buffer::Buffer;
-use super::command::{Bound, Command, CommandInner, Dispatch, Grid};
+use super::command::{Bound, Command, CommandInner, Dispatch, Grid, Resource};
 use super::device::Device;
 use crate::check::{BoundRange, DispatchCheck};
 use crate::error::{Error, Result};
-use crate::exec::abi::GroupInfo;
+use crate::exec::abi::{GroupInfo, TextureInfo};
 use crate::exec::job::Job;
 use crate::exec::worker::Worker;
 use crate::profile::DispatchProfile;
@@ -109,6 +109,10 @@ impl Executor {
         // Handles to all buffers keep them alive until the dispatch ends.
         let mut keep: Vec<Buffer> = Vec::new();
         let mut template = self.template(d, &mut keep)?;
+        // Kernels read these tables while the dispatch runs.
+        let textures: Vec<*const TextureInfo> =
+            d.textures.iter().map(|t| t.as_ref().map_or(std::ptr::null(), |t| &raw const t.0.info)).collect();
+        (template.textures, template.samplers) = (textures.as_ptr(), d.samplers.as_ptr());
         if template.groups_per_grid.contains(&0) {
             return Ok(None);
         }
@@ -122,7 +126,8 @@ impl Executor {
             )));
         }
         let check = self.device.0.shadow.as_ref().map(|s| {
-            let ranges = bound_ranges(d, &keep);
+            let mut ranges = bound_ranges(d, &keep);
+            ranges.extend(texture_ranges(d));
             Arc::new(DispatchCheck::new(
                 s.clone(),
                 &d.pipeline,
@@ -133,13 +138,17 @@ impl Executor {
             ))
         });
         let seed = options.shuffle.map_or(0, |s| s.wrapping_mul(0x2545_f491_4f6c_dd1d) | 1);
-        let job = Arc::new(Job::new(
+        let mut job = Job::new(
             d.pipeline.0.module.entry,
             template,
             Instant::now() + options.time_limit,
             seed,
             check.clone(),
-        ));
+        );
+        job.zeroed = d.pipeline.0.module.zeroed_memory as usize;
+        job.flush = d.pipeline.0.module.flushes_denormals;
+        job.poisoned = if options.hardware || options.shuffle.is_some() { group_bytes(d) } else { 0 };
+        let job = Arc::new(job);
         let started = Instant::now();
         self.device.0.pool.run(&mut self.worker, &job);
         let elapsed = started.elapsed();
@@ -186,6 +195,11 @@ impl Executor {
             {
                 g.group_offset[i] = at;
                 at += n;
+            }
+        }
+        for r in &d.resources {
+            if let Resource::Buffer(held) = r {
+                keep.push(held.get()?);
             }
         }
         let (groups, threads) = sizes(d)?;
@@ -247,10 +261,52 @@ fn bound_ranges(d: &Dispatch, keep: &[Buffer]) -> Vec<BoundRange> {
             start,
             length,
             owned,
-            writable: a.binding.access == Access::ReadWrite,
+            writable: a.binding.access != Access::ReadOnly,
             constant: a.binding.kind == BindingKind::Constant,
             atomic: a.binding.type_name.contains("atomic"),
+            texture: None,
         });
     }
+    // What is left was named as a resource.
+    out.extend(kept.map(|b| BoundRange {
+        index: 0,
+        name: "through an argument buffer".into(),
+        start: b.0.pointer as usize,
+        length: b.0.length,
+        owned: true,
+        writable: true,
+        constant: false,
+        // It need not be used.
+        atomic: true,
+        texture: None,
+    }));
     out
+}
+
+/// Texels that parameters and argument buffers name.
+fn texture_ranges(d: &Dispatch) -> Vec<BoundRange> {
+    let bound = d.textures.iter().enumerate().filter_map(|(i, t)| Some((i as u32, t.as_ref()?)));
+    let named = d.resources.iter().filter_map(|r| match r {
+        Resource::Texture(t) => Some((u32::MAX, t)),
+        Resource::Buffer(_) => None,
+    });
+    let range = |(i, t): (u32, &super::texture::Texture)| {
+        let argument = d.pipeline.arguments().iter().find(|a| {
+            let count = (a.type_size / 8).max(1);
+            a.binding.kind == BindingKind::Texture && (a.binding.index..a.binding.index + count).contains(&i)
+        });
+        BoundRange {
+            index: if i == u32::MAX { 0 } else { i },
+            name: argument.map_or("through an argument buffer".into(), |a| a.binding.name.clone()),
+            start: t.0.buffer.0.pointer as usize,
+            length: t.0.buffer.0.length,
+            owned: true,
+            // What may be written is part of the texture's type.
+            writable: argument.is_none_or(|a| a.binding.access != Access::ReadOnly),
+            constant: false,
+            atomic: argument.is_none_or(|a| a.type_size > 8),
+            texture: Some(&raw const t.0.info as usize),
+        }
+    };
+    bound.chain(named).map(range).collect()
 }

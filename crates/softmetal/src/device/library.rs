@@ -1,19 +1,13 @@
-//! Libraries and functions.
+//! Libraries and functions, from MSL source or from a metallib.
 
 use super::constants::FunctionConstants;
 use super::device::Device;
-use super::family::Family;
-use super::pipeline::Pipeline;
-use crate::compile::cache::key;
+use super::metallib::{Metallib, MetallibFunction};
+use super::source_library::{SourceFunction, SourceLibrary};
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
 use crate::source::binding::Binding;
-use crate::source::items::ItemKind;
-use crate::source::rewrite::{ConstantValues, required_constants};
-use crate::source::unit::Unit;
-use crate::{judge, lint};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How a library is read.
@@ -25,7 +19,8 @@ pub struct CompileOptions {
     pub include_dirs: Vec<PathBuf>,
     /// `__METAL_VERSION__`: 240, 300, 310, 320, 400.
     pub language_version: u32,
-    /// Lets the compiler contract multiplications and additions.
+    /// Lets the compiler fuse multiplications and additions of different expressions too; within one expression it always may,
+    /// as Apple's compiler does.
     pub fast_math: bool,
     /// Name of the source in messages.
     pub file_name: String,
@@ -54,50 +49,47 @@ impl CompileOptions {
     }
 }
 
-/// Analysed MSL source. Cheap to clone.
+/// Kernels in source or compiled form. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Library(pub(crate) Arc<LibraryInner>);
+pub struct Library(pub(crate) Origin);
 
-#[derive(Debug)]
-pub(crate) struct LibraryInner {
-    pub unit: Unit,
-    pub source: String,
-    pub options: CompileOptions,
-    pub family: Family,
-    identity: String,
+#[derive(Debug, Clone)]
+pub(crate) enum Origin {
+    Source(SourceLibrary),
+    Metallib(Metallib),
 }
 
 impl Library {
-    pub(crate) fn new(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
-        let text = device.0.compiler.preprocess(source, &options.preprocess())?;
-        let mut unit = Unit::new(&text)?;
-        let main = (options.file_name.as_str(), source);
-        lint::check(&unit, options.language_version, main)?;
-        judge::judge(&device.0.compiler, &mut unit, main)?;
-        let identity = key([text.as_bytes(), &[u8::from(options.fast_math)]]);
-        let library = Library(Arc::new(LibraryInner {
-            unit,
-            source: source.to_string(),
-            options: options.clone(),
-            identity,
-            family: device.0.options.family,
-        }));
-        library.check_what_no_kernel_reaches(device)?;
-        Ok(library)
+    pub(crate) fn from_source(device: &Device, source: &str, options: &CompileOptions) -> Result<Library> {
+        SourceLibrary::new(device, source, options).map(|l| Library(Origin::Source(l)))
     }
 
-    /// No pipeline would compile a file without kernels, or its graphics functions.
-    fn check_what_no_kernel_reaches(&self, device: &Device) -> Result<()> {
-        let unit = &self.0.unit;
-        if !unit.entries.is_empty() && !unit.items.iter().any(|it| it.kind == ItemKind::Graphics) {
-            return Ok(());
-        }
-        self.failures(device, &[])?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    /// Reads a library that Apple's compiler made.
+    pub fn from_metallib(path: impl AsRef<Path>) -> Result<Library> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
+        Library::from_metallib_bytes(bytes, &path.display().to_string())
     }
 
-    /// Names of all kernels, in source order.
+    /// As [`Library::from_metallib`], from memory. `file` names the bytes in messages.
+    pub fn from_metallib_bytes(bytes: Vec<u8>, file: &str) -> Result<Library> {
+        Metallib::new(bytes, file).map(|l| Library(Origin::Metallib(l)))
+    }
+
+    /// Names of all kernels, in the order of the source or of the file.
     pub fn function_names(&self) -> Vec<String> {
-        self.0.unit.entries.iter().map(|e| e.host_name.clone()).collect()
+        match &self.0 {
+            Origin::Source(l) => l.function_names(),
+            Origin::Metallib(l) => l.function_names(),
+        }
+    }
+
+    /// Functions of a metallib that SoftMetal lists and does not run, with the reason. From source: none.
+    pub fn other_functions(&self) -> Vec<(String, String)> {
+        match &self.0 {
+            Origin::Source(_) => Vec::new(),
+            Origin::Metallib(l) => l.other_functions(),
+        }
     }
 
     /// A kernel by name, without function constants.
@@ -107,115 +99,113 @@ impl Library {
 
     /// A kernel by name, specialised.
     pub fn function_with_constants(&self, name: &str, constants: &FunctionConstants) -> Result<Function> {
-        let unit = &self.0.unit;
-        let Some(entry) = unit.entries.iter().position(|e| e.host_name == name) else {
-            return Err(Error::UnknownFunction {
-                name: name.to_string(),
-                available: self.shortened_names(name),
-            });
-        };
-        lint::check_entry(
-            unit,
-            &unit.entries[entry],
-            self.0.family,
-            (&self.0.options.file_name, &self.0.source),
-        )?;
-        let values = constants.resolve(unit, name)?;
-        let missing: Vec<_> = required_constants(unit, &unit.entries[entry])
-            .into_iter()
-            .filter(|c| !values.contains_key(c))
-            .collect();
-        if !missing.is_empty() {
-            return Err(Error::Constant {
-                kernel: name.to_string(),
-                message: format!("no value given for {}", missing.join(", ")),
-            });
-        }
-        let bindings = unit.bindings(&unit.entries[entry])?;
-        Ok(Function { library: self.clone(), entry, values, bindings })
+        Ok(Function(match &self.0 {
+            Origin::Source(l) => Kind::Source(l.function_with_constants(name, constants)?),
+            Origin::Metallib(l) => Kind::Metallib(l.function(name, Some(constants))?),
+        }))
     }
 
     /// A kernel with every function constant at zero, to see whether it compiles.
     pub fn function_unspecialised(&self, name: &str) -> Result<Function> {
-        let unit = &self.0.unit;
-        let Some(entry) = unit.entries.iter().position(|e| e.host_name == name) else {
-            return Err(Error::UnknownFunction {
-                name: name.to_string(),
-                available: self.shortened_names(name),
-            });
-        };
-        let bindings = unit.bindings(&unit.entries[entry])?;
-        Ok(Function { library: self.clone(), entry, values: ConstantValues::default(), bindings })
+        Ok(Function(match &self.0 {
+            Origin::Source(l) => Kind::Source(l.function_unspecialised(name)?),
+            Origin::Metallib(l) => Kind::Metallib(l.function(name, None)?),
+        }))
+    }
+
+    /// The kernels of these names with every function constant at zero; far quicker than one by one for a metallib.
+    pub fn functions_unspecialised(&self, names: &[String]) -> Vec<Result<Function>> {
+        match &self.0 {
+            Origin::Source(_) => names.iter().map(|n| self.function_unspecialised(n)).collect(),
+            Origin::Metallib(l) => {
+                l.functions(names).into_iter().map(|f| f.map(|f| Function(Kind::Metallib(f)))).collect()
+            }
+        }
+    }
+
+    /// Checks that kernels compile, all at once; one outcome per name. Function constants are zero. Kernels of a metallib become native
+    /// code.
+    pub fn check_all(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
+        match &self.0 {
+            Origin::Source(l) => l.check_all(device, names),
+            Origin::Metallib(l) => l.check_all(device, names),
+        }
     }
 
     /// Makes machine code for each kernel; one outcome per name. Function constants are zero.
     pub fn compile_each(&self, device: &Device, names: &[String]) -> Vec<Option<Error>> {
-        let entries: Vec<usize> =
-            names.iter().filter_map(|n| self.0.unit.entries.iter().position(|e| e.host_name == *n)).collect();
-        self.in_parallel(&entries, |i| {
-            self.function_unspecialised(&self.0.unit.entries[i].host_name)
-                .and_then(|f| Pipeline::new(device, &f))
-                .err()
-        })
-    }
-
-    fn in_parallel(
-        &self,
-        entries: &[usize],
-        work: impl Fn(usize) -> Option<Error> + Sync,
-    ) -> Vec<Option<Error>> {
-        let next = AtomicUsize::new(0);
-        let out = parking_lot::Mutex::new(vec![None; entries.len()]);
-        std::thread::scope(|s| {
-            for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()) {
-                s.spawn(|| {
-                    while let Some((k, &i)) = Some(next.fetch_add(1, Ordering::Relaxed))
-                        .and_then(|k| entries.get(k).map(|i| (k, i)))
-                    {
-                        let e = work(i);
-                        out.lock()[k] = e;
-                    }
-                });
-            }
-        });
-        out.into_inner()
-    }
-
-    /// At most twelve names, those that resemble `name` first.
-    fn shortened_names(&self, name: &str) -> String {
-        let mut names = self.function_names();
-        let prefix = name.split('_').next().unwrap_or("").to_string();
-        names.sort_by_key(|n| !n.contains(&prefix));
-        let more = names.len().saturating_sub(12);
-        names.truncate(12);
-        let list = names.join(", ");
-        if more > 0 { format!("{list}, and {more} more") } else { list }
+        match &self.0 {
+            Origin::Source(l) => l.compile_each(device, names),
+            Origin::Metallib(l) => l.check_all(device, names),
+        }
     }
 }
 
 /// A kernel with its constants, ready to be compiled.
 #[derive(Debug, Clone)]
-pub struct Function {
-    pub(crate) library: Library,
-    pub(crate) entry: usize,
-    pub(crate) values: ConstantValues,
-    pub(crate) bindings: Vec<Binding>,
+pub struct Function(pub(crate) Kind);
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    Source(SourceFunction),
+    Metallib(MetallibFunction),
 }
 
 impl Function {
     /// The host name.
     pub fn name(&self) -> &str {
-        &self.library.0.unit.entries[self.entry].host_name
+        match &self.0 {
+            Kind::Source(f) => f.name(),
+            Kind::Metallib(f) => f.name(),
+        }
     }
 
     /// The parameters. Sizes of their types come with the pipeline.
     pub fn bindings(&self) -> &[Binding] {
-        &self.bindings
+        match &self.0 {
+            Kind::Source(f) => f.bindings(),
+            Kind::Metallib(f) => f.bindings(),
+        }
     }
 
     pub(crate) fn key(&self) -> String {
-        let mut values: Vec<_> = self.values.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        values.sort();
-        format!("{}/{}/{}", self.library.0.identity, self.name(), values.join(","))
+        match &self.0 {
+            Kind::Source(f) => f.key(),
+            Kind::Metallib(f) => f.key(),
+        }
     }
+}
+
+/// Works on every item, on all cores; results in the order of the items.
+pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done = parking_lot::Mutex::new(Vec::with_capacity(items.len()));
+    let share = || {
+        while let Some((k, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|k| items.get(k).map(|i| (k, i)))
+        {
+            let result = work(item);
+            done.lock().push((k, result));
+        }
+    };
+    std::thread::scope(|s| {
+        // Threads that the system refuses only make it slower.
+        for _ in 1..std::thread::available_parallelism().map_or(1, |n| n.get()).min(items.len()) {
+            let _ = std::thread::Builder::new().spawn_scoped(s, share);
+        }
+        share();
+    });
+    let mut done = done.into_inner();
+    done.sort_by_key(|d| d.0);
+    done.into_iter().map(|d| d.1).collect()
+}
+
+/// At most twelve names, those that resemble `name` first.
+pub(crate) fn shortened(mut names: Vec<String>, name: &str) -> String {
+    let prefix = name.split('_').next().unwrap_or("").to_string();
+    names.sort_by_key(|n| !n.contains(&prefix));
+    let more = names.len().saturating_sub(12);
+    names.truncate(12);
+    let list = names.join(", ");
+    if more > 0 { format!("{list}, and {more} more") } else { list }
 }

@@ -2,8 +2,9 @@
 
 use super::constants::FunctionConstants;
 use super::device::Device;
-use super::library::{CompileOptions, Function, Library};
+use super::library::CompileOptions;
 use super::pipeline::{generate, generate_in};
+use super::source_library::{SourceFunction, SourceLibrary};
 use crate::compile::clang::{Mode, Preprocess};
 use crate::compile::together::{Unit, namespace};
 use crate::{judge, source};
@@ -41,13 +42,16 @@ impl Device {
         let parts: Vec<&[Recipe<'_>]> = recipes.chunks(size).collect();
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
-            for _ in 0..cores.min(parts.len()) {
-                scope.spawn(|| {
-                    while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        self.prepare_part(part);
-                    }
-                });
+            let work = || {
+                while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    self.prepare_part(part);
+                }
+            };
+            // Threads that the system refuses only make it slower.
+            for _ in 1..cores.min(parts.len()) {
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
             }
+            work();
         });
     }
 
@@ -58,11 +62,14 @@ impl Device {
         let texts = sources.iter().filter_map(|(source, p)| self.0.compiler.preprocess(source, p).ok());
         let units: Vec<source::unit::Unit> =
             texts.filter_map(|text| source::unit::Unit::new(&text).ok()).collect();
-        judge::judge_together(&self.0.compiler, &units);
+        let versions: FxHashSet<u32> = recipes.iter().map(|r| r.options.language_version).collect();
+        if let [version] = versions.into_iter().collect::<Vec<_>>()[..] {
+            judge::judge_together(&self.0.compiler, &units, version);
+        }
         let mut groups: FxHashMap<Mode, Vec<Unit>> = FxHashMap::default();
         let mut seen = FxHashSet::default();
         for recipe in recipes {
-            let function = Library::new(self, recipe.source, &recipe.options)
+            let function = SourceLibrary::new(self, recipe.source, &recipe.options)
                 .and_then(|library| library.function_with_constants(recipe.function, &recipe.constants));
             if let Some((mode, unit)) = function.ok().and_then(|f| self.unit(&f))
                 && seen.insert(unit.space.clone())
@@ -76,7 +83,7 @@ impl Device {
     }
 
     /// A function's text, if it is not in the cache and may share a library.
-    fn unit(&self, function: &Function) -> Option<(Mode, Unit)> {
+    fn unit(&self, function: &SourceFunction) -> Option<(Mode, Unit)> {
         let (alone, _, mode) = generate(self, function);
         // Threadgroup variables get their places per library.
         if alone.contains("::softmetal::group_local<") || self.0.compiler.has(&alone, mode) {

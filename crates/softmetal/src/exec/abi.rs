@@ -15,7 +15,58 @@ pub struct Runtime {
     access: unsafe extern "C" fn(*mut Lane, *const u8, u64, u32, *const c_void),
     count: unsafe extern "C" fn(*mut Lane, u32, u64),
     log: unsafe extern "C" fn(*mut Lane, *const c_char, *const u64, *const u8, u32),
+    texture: unsafe extern "C" fn(*mut Lane, *const TextureInfo, u32, u32, u32, u32, u32, *const c_void),
 }
+
+/// Levels that a texture can have.
+pub const MAX_LEVELS: usize = 16;
+
+/// A texture as kernels see it: levels, then images (layers, faces, slices or samples), then rows.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TextureInfo {
+    /// The first texel.
+    pub data: *mut u8,
+    /// A number of `TextureKind`.
+    pub kind: u32,
+    /// What the bits of a component mean.
+    pub texel_class: u32,
+    /// Components of a texel.
+    pub components: u32,
+    /// Bits of a component.
+    pub component_bits: u32,
+    /// Bytes of a texel.
+    pub texel_bytes: u32,
+    /// Whether blue comes first.
+    pub bgra: u32,
+    /// Whether colours are stored as sRGB.
+    pub srgb: u32,
+    /// Texels in a row.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// Slices of a 3D texture.
+    pub depth: u32,
+    /// Elements of an array.
+    pub layers: u32,
+    /// Images of a level.
+    pub slices: u32,
+    /// Levels.
+    pub levels: u32,
+    /// Samples of a texel.
+    pub samples: u32,
+    /// Where levels begin.
+    pub level_offset: [u64; MAX_LEVELS],
+    /// Bytes of one image, by level.
+    pub image_bytes: [u64; MAX_LEVELS],
+    /// Bytes of one row, by level.
+    pub row_bytes: [u64; MAX_LEVELS],
+}
+
+// SAFETY: the pointer is a device address, kept alive by the texture's buffer.
+unsafe impl Send for TextureInfo {}
+// SAFETY: as above; nothing changes after it was made.
+unsafe impl Sync for TextureInfo {}
 
 /// The one table.
 pub static RUNTIME: Runtime = Runtime {
@@ -24,6 +75,7 @@ pub static RUNTIME: Runtime = Runtime {
     access: collective::access,
     count: collective::count,
     log: log::log,
+    texture: collective::texture,
 };
 
 /// A collective that only some lanes may join.
@@ -62,6 +114,10 @@ pub struct GroupInfo {
     pub simd_width: u32,
     /// Product of `threads_per_group`.
     pub thread_count: u32,
+    /// Textures by index.
+    pub textures: *const *const TextureInfo,
+    /// Samplers by index.
+    pub samplers: *const u64,
 }
 
 // SAFETY: the pointers are device addresses; whoever runs a dispatch keeps their buffers alive.
@@ -87,6 +143,15 @@ pub struct Lane {
     pub in_step: u32,
     /// The worker that runs it.
     pub worker: *mut Worker,
+}
+
+/// A function that tables of functions may hold.
+#[repr(C)]
+pub struct Visible {
+    /// Its name, or null at the end of a list.
+    pub name: *const c_char,
+    /// Its code.
+    pub address: *const c_void,
 }
 
 /// Size and alignment of what an argument points to.

@@ -1,6 +1,6 @@
 //! What kernels call: collectives, barriers, and the hooks of instrumented code.
 
-use super::abi::{ALL_LANES, Compute, Lane, SIMD_FENCE};
+use super::abi::{ALL_LANES, Compute, Lane, SIMD_FENCE, TextureInfo};
 use super::fault::FaultInfo;
 use super::fiber::stack_range;
 use super::group::SimdState;
@@ -103,6 +103,35 @@ pub unsafe extern "C" fn access(
                 let me = w.fiber;
                 w.leave(me);
             }
+        }
+        w.in_kernel.set(true);
+    }
+}
+
+/// A texel outside of its texture.
+///
+/// # Safety
+/// As for [`collective`]; the texture is null or alive.
+pub unsafe extern "C" fn texture(
+    lane: *mut Lane,
+    info: *const TextureInfo,
+    x: u32,
+    y: u32,
+    z: u32,
+    level: u32,
+    kind: u32,
+    pc: *const c_void,
+) {
+    // SAFETY: as in `collective`; a texture outlives its dispatch.
+    unsafe {
+        let w = &mut *(*lane).worker;
+        w.in_kernel.set(false);
+        if let Some(check) = &mut w.check
+            && check.texel(&*lane, info.as_ref(), [x, y, z, level], kind, pc as usize) == Verdict::Stop
+        {
+            w.fault = Some(FaultInfo::other("stopped by the checker".into()));
+            let me = w.fiber;
+            w.leave(me);
         }
         w.in_kernel.set(true);
     }

@@ -32,6 +32,11 @@ impl FaultInfo {
         self.signal == WAKE && self.message.is_none()
     }
 
+    /// Whether the kernel ran into a trap.
+    pub fn is_trap(&self) -> bool {
+        matches!(self.signal, libc::SIGILL | libc::SIGTRAP) && self.message.is_none()
+    }
+
     /// The fault in words.
     pub fn text(&self) -> String {
         if let Some(m) = &self.message {

@@ -252,6 +252,7 @@ fn groups_on(w: *mut Worker, me: u32, run: unsafe extern "C" fn(*const GroupInfo
                 break;
             }
             job.place_group(&mut (*w).group, i);
+            job.prepare_memory(&mut *w);
             (*w).in_kernel.set(true);
             run(&raw const (*w).group);
             (*w).in_kernel.set(false);

@@ -25,6 +25,12 @@ pub struct Job {
     pub deadline: Instant,
     /// Seed for shuffled order, or zero.
     pub seed: u64,
+    /// Whether single-precision denormals are flushed.
+    pub flush: bool,
+    /// Bytes of threadgroup memory that hold garbage when a group begins.
+    pub poisoned: usize,
+    /// Bytes of threadgroup memory that are zero when a group begins.
+    pub zeroed: usize,
     /// Checker state, when instrumented.
     pub check: Option<Arc<DispatchCheck>>,
     next: AtomicUsize,
@@ -58,6 +64,9 @@ impl Job {
             abort: AtomicBool::new(false),
             deadline,
             seed,
+            flush: false,
+            poisoned: 0,
+            zeroed: 0,
             check,
             next: AtomicUsize::new(0),
             chunk,
@@ -107,6 +116,7 @@ impl Job {
         // SAFETY: pthread_self has no preconditions.
         let me = unsafe { libc::pthread_self() };
         self.running.lock().push(me);
+        let _denormals = super::denormals::Denormals::flushed(self.flush);
         w.job = self;
         w.group = self.template;
         w.group.group_memory = w.group_memory();
@@ -164,17 +174,18 @@ impl Job {
             } else {
                 (self.seed ^ (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
             };
-            if self.seed != 0 {
-                // Stale values of an earlier group would hide a read of memory that nobody wrote.
-                // SAFETY: the worker's own memory, which no kernel uses now.
-                unsafe { std::ptr::write_bytes(w.group_memory(), 0xff, super::worker::GROUP_MEMORY) };
-            }
+            self.prepare_memory(w);
             let number = self.number_of(&w.group);
             if let Some(c) = &mut w.check {
                 c.begin_group(number);
             }
             w.run_lanes().map_err(|e| FaultInfo::other(e.to_string()))?;
             if let Some(fault) = w.fault.take() {
+                if fault.is_trap()
+                    && let Some(c) = &mut w.check
+                {
+                    c.trapped(&w.lanes[w.lane as usize], fault.address);
+                }
                 return Err(fault);
             }
             if let Some(c) = &mut w.check {
@@ -182,6 +193,16 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// Threadgroup memory as a group finds it: zero where a variable has an initialiser, and garbage elsewhere where that is asked
+    /// for, because stale values of an earlier group would hide a read of memory that nobody wrote.
+    pub fn prepare_memory(&self, w: &mut Worker) {
+        // SAFETY: the worker's own memory, which no kernel uses now.
+        unsafe {
+            std::ptr::write_bytes(w.group_memory(), 0xff, self.poisoned.min(super::worker::GROUP_MEMORY));
+            std::ptr::write_bytes(w.group_memory(), 0, self.zeroed.min(super::worker::GROUP_MEMORY));
+        }
     }
 
     fn number_of(&self, g: &GroupInfo) -> u32 {

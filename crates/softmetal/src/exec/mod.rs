@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod collective;
+pub mod denormals;
 pub mod fault;
 pub mod fiber;
 pub mod group;

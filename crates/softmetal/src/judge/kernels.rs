@@ -2,7 +2,7 @@
 
 use crate::source::binding::BUILTINS;
 use crate::source::items::ItemKind;
-use crate::source::params::Param;
+use crate::source::params::{Param, Space};
 use crate::source::unit::{Entry, Unit};
 use rustc_hash::FxHashSet;
 use std::fmt::Write;
@@ -61,7 +61,9 @@ fn kernel(unit: &Unit, entry: &Entry, expression: &str, text: &mut String, numbe
         match attribute {
             "buffer" => {
                 assert(
-                    format!("softmetal::argument<{arg}>::indirect"),
+                    format!(
+                        "softmetal::argument<{arg}>::indirect || softmetal::is_table<softmetal::strip<{arg}>::type>::value"
+                    ),
                     &format!("{parameter} must be a pointer or a reference"),
                 );
                 assert(
@@ -73,6 +75,14 @@ fn kernel(unit: &Unit, entry: &Entry, expression: &str, text: &mut String, numbe
             "threadgroup" => assert(
                 format!("softmetal::argument<{arg}>::shared"),
                 &format!("{parameter} must be a pointer or a reference to threadgroup memory"),
+            ),
+            "texture" => assert(
+                format!("softmetal::is_texture<softmetal::strip<{arg}>::type>::value"),
+                &format!("{parameter} must be a texture"),
+            ),
+            "sampler" => assert(
+                format!("softmetal::is_sampler<softmetal::strip<{arg}>::type>::value"),
+                &format!("{parameter} must be a sampler"),
             ),
             builtin if POSITIONS.contains(&builtin) => {
                 by_value(&mut assert, &arg, &parameter);
@@ -113,8 +123,11 @@ fn kernel(unit: &Unit, entry: &Entry, expression: &str, text: &mut String, numbe
 
 /// The attribute that says what a parameter is; a pointer without one is a buffer or threadgroup memory.
 fn kind(p: &Param) -> Option<&'static str> {
-    let known = ["buffer", "threadgroup"].into_iter().chain(BUILTINS.iter().copied());
-    known.into_iter().find(|name| p.attribute(name).is_some())
+    let known = ["buffer", "threadgroup", "texture", "sampler"].into_iter().chain(BUILTINS.iter().copied());
+    let said = known.into_iter().find(|name| p.attribute(name).is_some());
+    let points = (p.pointer || p.reference) && matches!(p.space, Some(Space::Device | Space::Constant));
+    let other = p.attributes.iter().any(|a| a.name != "function_constant");
+    said.or_else(|| (points && !other).then_some("buffer"))
 }
 
 fn by_value(assert: &mut impl FnMut(String, &str), arg: &str, parameter: &str) {

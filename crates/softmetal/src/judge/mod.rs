@@ -16,14 +16,14 @@ use crate::source::unit::Unit;
 use std::path::PathBuf;
 
 /// Refuses what Apple's compiler would, and notes which overloads calls mean. `main` is the name and the text of the main file.
-pub(crate) fn judge(compiler: &Compiler, unit: &mut Unit, main: (&str, &str)) -> Result<()> {
+pub(crate) fn judge(compiler: &Compiler, unit: &mut Unit, version: u32, main: (&str, &str)) -> Result<()> {
     let text = text(unit, "");
-    let path = compiler.verdict_path(&text);
-    if path.exists() && unit.overloads.items.is_empty() {
+    let path = compiler.verdict_path(&text, version);
+    if compiler.is_clean(&path) && unit.overloads.items.is_empty() {
         return Ok(());
     }
     let messages = compiler.judge(&text)?;
-    let mut diagnostics = verdict::findings(&messages, &text, compiler.shim_folder(), main);
+    let mut diagnostics = verdict::findings(&messages, &text, compiler.shim_folder(), version, main);
     diagnostics.extend(calls::resolve(unit, &messages));
     if diagnostics.is_empty() {
         compiler.note_clean(&path);
@@ -33,12 +33,12 @@ pub(crate) fn judge(compiler: &Compiler, unit: &mut Unit, main: (&str, &str)) ->
 }
 
 /// Judges units in one run of clang. Notes that all are clean, or nothing: each is then judged alone when it is asked for.
-pub(crate) fn judge_together(compiler: &Compiler, units: &[Unit]) {
+pub(crate) fn judge_together(compiler: &Compiler, units: &[Unit], version: u32) {
     let pending: Vec<(&Unit, PathBuf)> = units
         .iter()
         .filter(|u| stands_alone(u))
-        .map(|u| (u, compiler.verdict_path(&text(u, ""))))
-        .filter(|(_, path)| !path.exists())
+        .map(|u| (u, compiler.verdict_path(&text(u, ""), version)))
+        .filter(|(_, path)| !compiler.is_clean(path))
         .collect();
     if pending.len() < 2 {
         return;
@@ -53,7 +53,7 @@ pub(crate) fn judge_together(compiler: &Compiler, units: &[Unit]) {
         .collect();
     // What cannot be run here is run, and told, where a unit is judged alone.
     let Ok(messages) = compiler.judge(&all) else { return };
-    if verdict::findings(&messages, &all, compiler.shim_folder(), ("", "")).is_empty() {
+    if verdict::findings(&messages, &all, compiler.shim_folder(), version, ("", "")).is_empty() {
         pending.iter().for_each(|(_, path)| compiler.note_clean(path));
     }
 }
@@ -67,6 +67,6 @@ fn stands_alone(unit: &Unit) -> bool {
 }
 
 /// The unit as the judging pass sees it, in a namespace or in none.
-fn text(unit: &Unit, space: &str) -> String {
+pub(crate) fn text(unit: &Unit, space: &str) -> String {
     format!("{}{}", rewrite::rewrite(unit), kernels::assertions(unit, space))
 }

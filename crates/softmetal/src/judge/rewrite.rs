@@ -140,6 +140,13 @@ impl Rewriter<'_> {
         while matches!(lx.str(k), "const" | "volatile") {
             k += 1;
         }
+        // An assignment between address spaces has no default here.
+        if let Some(equals) = (k..item.end)
+            .find(|&e| lx.is(e, "=") && lx.is(e + 1, "default"))
+            .filter(|_| item.name.ends_with('='))
+        {
+            self.edits.replace(lx.tokens[equals].start, lx.tokens[equals + 1].end, "");
+        }
         if space_of(lx.str(k)).is_none() {
             let at = lx.tokens[k - 1].end;
             self.edits.replace(at, at, " __private ");
@@ -175,6 +182,7 @@ impl Rewriter<'_> {
 
     fn tokens(&mut self) {
         let lx = self.lx;
+        let bfloat = (0..lx.tokens.len()).any(|i| lx.str(i).contains("bfloat"));
         let mut i = 0;
         while i < lx.tokens.len() {
             let t = lx.tokens[i];
@@ -191,7 +199,15 @@ impl Rewriter<'_> {
                     let digits = bfloat_digits(word).unwrap_or_default();
                     self.edits.replace(t.start, t.end, format!("bfloat({digits}f)"));
                 }
+                TokenKind::Number if bfloat && float_value(word).is_some() => {
+                    let value = float_value(word).map_or(String::new(), inexact);
+                    self.edits.replace(t.start, t.end, value);
+                }
                 TokenKind::Number if is_plain_float(word) => self.edits.replace(t.end, t.end, "f"),
+                // Thread memory is what is meant where nothing is said, so another space wins.
+                TokenKind::Ident if word == "thread" && beside_a_space(lx, i) => {
+                    self.edits.replace(t.start, t.end, "");
+                }
                 TokenKind::Ident => {
                     if let Some(new) = renamed(word) {
                         self.edits.replace(t.start, t.end, new);
@@ -223,6 +239,30 @@ impl Rewriter<'_> {
         let declares = i > 0 && (lx.is(i - 1, "operator") || lx.is_ident(i - 1) && !lx.is(i - 1, "return"));
         (lx.is(end, "(") && !declares && !matches!(lx.str(end + 1), "*" | "&")).then_some(end)
     }
+}
+
+/// Whether another address space stands beside the one at `i`, as in `thread const device T *`.
+fn beside_a_space(lx: &Lexed, i: usize) -> bool {
+    let qualifier = |k: &usize| matches!(lx.str(*k), "const" | "volatile");
+    let after = (i + 1..).find(|k| !qualifier(k)).unwrap_or(i);
+    let before = (0..i).rev().find(|k| !qualifier(k)).unwrap_or(i);
+    let other = |k: usize| k != i && space_of(lx.str(k)).is_some_and(|s| s != Space::Thread);
+    other(after) || other(before)
+}
+
+/// The value of a decimal literal of float.
+fn float_value(text: &str) -> Option<f32> {
+    let digits = text.strip_suffix(['f', 'F']).filter(|_| !text.starts_with("0x")).unwrap_or(text);
+    (is_plain_float(text) || digits.len() < text.len() && digits.contains(['.', 'e', 'E']))
+        .then(|| digits.parse().ok())
+        .flatten()
+}
+
+/// A literal of about this value that no bfloat has: clang does not mind the conversion of a constant that loses nothing, and Apple does.
+fn inexact(value: f32) -> String {
+    let bits = value.to_bits();
+    let near = if value.is_finite() && bits & 0xffff == 0 { f32::from_bits(bits + 1) } else { value };
+    format!("{near:e}f")
 }
 
 /// `float4`, `packed_half2` and the like.

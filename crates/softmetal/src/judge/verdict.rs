@@ -2,7 +2,7 @@
 
 use super::kernels::OURS;
 use crate::error::Diagnostic;
-use crate::source::position::{Message, column_in_source, messages};
+use crate::source::position::{Message, Parsed, column_in_source, messages};
 use std::path::Path;
 
 /// A message of clang, by words that it or its notes contain, and the rule that it breaks.
@@ -45,6 +45,7 @@ const RULES: &[Rule] = &[
     Rule { words: &["mismatching address spaces"], text: "address spaces do not match" },
     Rule { words: &["address space"], text: "address spaces do not match" },
     Rule { words: &["reinterpret_cast from"], text: "no cast changes an address space" },
+    Rule { words: &["static_cast from"], text: "no cast changes an address space" },
     Rule { words: &["cannot initialize a", "of type"], text: "address spaces do not match" },
     Rule { words: &["assigning"], text: "address spaces do not match" },
     Rule {
@@ -62,10 +63,10 @@ const RULES: &[Rule] = &[
 ];
 
 /// The messages that break a rule, at the user's place.
-pub fn findings(stderr: &str, text: &str, shim: &Path, main: (&str, &str)) -> Vec<Diagnostic> {
+pub fn findings(stderr: &str, text: &str, shim: &Path, version: u32, main: (&str, &str)) -> Vec<Diagnostic> {
     let mut out: Vec<Diagnostic> = Vec::new();
     for message in messages(stderr) {
-        let Some(rule) = broken(&message) else { continue };
+        let Some(rule) = broken(&message, version) else { continue };
         let in_shim = |file: &str| Path::new(file).starts_with(shim);
         let place = std::iter::once(&message.head).chain(&message.notes).find(|p| !in_shim(p.file));
         let Some(place) = place else { continue };
@@ -89,7 +90,7 @@ pub fn findings(stderr: &str, text: &str, shim: &Path, main: (&str, &str)) -> Ve
 }
 
 /// The rule that a message breaks; an empty text where the message itself says it.
-fn broken(m: &Message<'_>) -> Option<&'static str> {
+fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
     let head = m.head.message;
     if head.contains(OURS) {
         return Some("");
@@ -98,15 +99,33 @@ fn broken(m: &Message<'_>) -> Option<&'static str> {
         return Some("Metal has no such function");
     }
     if head.starts_with("implicit conversion") {
-        let to_bfloat = head.rsplit_once(" to '").is_some_and(|(_, to)| to.contains("__bf16"));
-        return to_bfloat
-            .then_some("a float or a half does not convert to bfloat implicitly; write bfloat(…)");
+        let (from, to) = head.rsplit_once(" to '").unwrap_or((head, ""));
+        return if to.contains("__bf16") && head.contains("loses") {
+            Some("a float or a half does not convert to bfloat implicitly; write bfloat(…)")
+        } else if from.contains("__bf16") && to.contains("half") {
+            Some("a bfloat does not convert to half; there is no arithmetic of both: convert one of them")
+        } else {
+            None
+        };
+    }
+    if head.contains("incompatible with C++ standards before") {
+        let newer = ["class template argument deduction", "declared with 'auto'"];
+        return (version < 400 && newer.iter().any(|n| head.contains(n)))
+            .then_some("Metal before 4.0 is C++14: name the type");
+    }
+    let unknown =
+        |n: &Parsed<'_>| n.message.starts_with("initializer of '") && n.message.ends_with("is unknown");
+    if head.contains("must be initialized by a constant expression") && m.notes.iter().any(unknown) {
+        return Some(
+            "the value of a function constant is not known to the compiler; it is no constant expression",
+        );
     }
     let all = || std::iter::once(&m.head).chain(&m.notes).map(|p| p.message);
     // Constructors and implicit copies take any address space in Metal, and the generic one here, which lacks constant memory;
     // temporaries and functions lie in no address space there.
-    const OURS_ALONE: [&str; 5] = [
+    const OURS_ALONE: [&str; 6] = [
         "cannot be used to construct",
+        "reference in default address space",
         "must be initialized",
         "__generic",
         "the implicit copy",

@@ -1,7 +1,7 @@
 //! Variables: at program scope, function constants, in threadgroup memory, and indices.
 
 use super::Lint;
-use crate::source::binding::MAX_BUFFER_INDEX;
+use crate::source::binding::{MAX_BUFFER_INDEX, MAX_SAMPLER_INDEX, MAX_TEXTURE_INDEX};
 use crate::source::items::{Item, ItemKind};
 use crate::source::params::{attributes, integer};
 use crate::source::rewrite::group_declarations;
@@ -48,11 +48,17 @@ fn template_arguments(lint: &mut Lint<'_>) {
 fn indices(lint: &mut Lint<'_>, item: &Item) {
     let unit = lint.unit;
     for p in item.parameters(&unit.lx) {
-        for a in p.attributes.iter().filter(|a| a.name == "buffer" || a.name == "threadgroup") {
-            if integer(&a.argument).is_some_and(|i| i > MAX_BUFFER_INDEX) {
+        for a in &p.attributes {
+            let highest = match a.name.as_str() {
+                "buffer" | "threadgroup" => MAX_BUFFER_INDEX,
+                "texture" => MAX_TEXTURE_INDEX,
+                "sampler" => MAX_SAMPLER_INDEX,
+                _ => continue,
+            };
+            if integer(&a.argument).is_some_and(|i| i > highest) {
                 lint.at(
                     a.token,
-                    format!("index {} is above {MAX_BUFFER_INDEX}, the highest that Metal has", a.argument),
+                    format!("index {} is above {highest}, the highest that Metal has", a.argument),
                 );
             }
         }

@@ -33,6 +33,9 @@ const VERSIONS: &[(&str, u32)] = &[
     ("fmedian3", 210),
     ("host_name", 220),
     ("atomic_ulong", 240),
+    ("texture_buffer", 210),
+    ("visible_function_table", 230),
+    ("memory_coherence_device", 320),
 ];
 
 /// Names that need a newer language version.

@@ -27,7 +27,7 @@ fn word(lint: &mut Lint<'_>, i: usize) {
     let before = if i > 0 { lx.str(i - 1) } else { "" };
     match lx.str(i) {
         "double" => lint.at(i, "MSL has no `double`"),
-        "long" if lx.is(i + 1, "long") => lint.at(i, "MSL has no `long long`; `long` has 64 bits"),
+        "long" if second_long(lx, i) => lint.at(i, "MSL has no `long long`; `long` has 64 bits"),
         "virtual" => lint.at(i, "MSL has no virtual functions"),
         w @ ("throw" | "try" | "catch") => lint.at(i, format!("MSL has no exceptions (`{w}`)")),
         "noexcept" if lx.is(i + 1, "(") => lint.at(i, "MSL has no exceptions (the operator `noexcept`)"),
@@ -51,6 +51,13 @@ fn word(lint: &mut Lint<'_>, i: usize) {
         }
         _ => {}
     }
+}
+
+/// Whether another `long` follows the one at `i` among the words of a type.
+fn second_long(lx: &Lexed, i: usize) -> bool {
+    (i + 1..)
+        .take_while(|&k| matches!(lx.str(k), "long" | "int" | "unsigned" | "signed" | "const"))
+        .any(|k| lx.is(k, "long"))
 }
 
 /// Whether the word at `i` is the name in a declaration: a type in front, the end of a declarator behind.

@@ -17,6 +17,10 @@ pub enum BindingKind {
     Threadgroup,
     /// A value that the device provides, such as the thread position.
     Builtin,
+    /// A texture, or an array of them.
+    Texture,
+    /// A sampler, or an array of them.
+    Sampler,
 }
 
 /// What a kernel may do with a buffer.
@@ -27,6 +31,8 @@ pub enum Access {
     ReadOnly,
     /// Reads and writes.
     ReadWrite,
+    /// Only writes, which is said of textures.
+    WriteOnly,
 }
 
 /// One kernel parameter.
@@ -74,19 +80,35 @@ pub const BUILTINS: &[&str] = &[
 
 /// The highest buffer index that Metal has.
 pub const MAX_BUFFER_INDEX: u32 = 30;
+/// The highest texture index.
+pub const MAX_TEXTURE_INDEX: u32 = 127;
+/// The highest sampler index.
+pub const MAX_SAMPLER_INDEX: u32 = 15;
+
+/// Indices of each kind that are taken.
+struct Used {
+    buffers: Vec<u32>,
+    groups: Vec<u32>,
+    textures: Vec<u32>,
+    samplers: Vec<u32>,
+}
 
 /// Assigns an index to every parameter; those without one take the next free index.
 pub fn bindings(lx: &Lexed, params: &[Param]) -> Result<Vec<Binding>> {
-    let mut used_buffers = explicit(lx, params, "buffer")?;
-    let mut used_groups = explicit(lx, params, "threadgroup")?;
-    params.iter().map(|p| one(lx, p, &mut used_buffers, &mut used_groups)).collect()
+    let mut used = Used {
+        buffers: explicit(lx, params, "buffer")?,
+        groups: explicit(lx, params, "threadgroup")?,
+        textures: explicit(lx, params, "texture")?,
+        samplers: explicit(lx, params, "sampler")?,
+    };
+    params.iter().map(|p| one(lx, p, &mut used)).collect()
 }
 
 fn explicit(lx: &Lexed, params: &[Param], name: &str) -> Result<Vec<u32>> {
     params.iter().filter_map(|p| p.attribute(name)).map(|a| index(lx, a.token, &a.argument)).collect()
 }
 
-fn one(lx: &Lexed, p: &Param, buffers: &mut Vec<u32>, groups: &mut Vec<u32>) -> Result<Binding> {
+fn one(lx: &Lexed, p: &Param, used: &mut Used) -> Result<Binding> {
     let read_only = p.is_const || p.space == Some(Space::Constant);
     let mut b = Binding {
         name: p.name.clone(),
@@ -110,10 +132,24 @@ fn one(lx: &Lexed, p: &Param, buffers: &mut Vec<u32>, groups: &mut Vec<u32>) -> 
         b.attribute = a.name.clone();
     } else if indirect && p.space == Some(Space::Threadgroup) {
         b.kind = BindingKind::Threadgroup;
-        b.index = next_free(groups);
+        b.index = next_free(&mut used.groups);
     } else if indirect && matches!(p.space, Some(Space::Device | Space::Constant)) {
         b.kind = if p.space == Some(Space::Constant) { BindingKind::Constant } else { BindingKind::Buffer };
-        b.index = next_free(buffers);
+        b.index = next_free(&mut used.buffers);
+    } else if is_texture(p) {
+        (b.kind, b.access) = (BindingKind::Texture, texture_access(&p.type_text));
+        b.index = match p.attribute("texture") {
+            Some(a) => index(lx, a.token, &a.argument)?,
+            None => next_free(&mut used.textures),
+        };
+    } else if p.type_text.split(' ').any(|w| w == "sampler") {
+        (b.kind, b.access) = (BindingKind::Sampler, Access::ReadOnly);
+        b.index = match p.attribute("sampler") {
+            Some(a) => index(lx, a.token, &a.argument)?,
+            None => next_free(&mut used.samplers),
+        };
+    } else if p.type_text.contains("visible_function_table") || p.type_text.starts_with("tensor ") {
+        b.index = next_free(&mut used.buffers);
     } else {
         let what = match p.attributes.iter().find(|a| a.name != "function_constant") {
             Some(a) => format!(
@@ -127,17 +163,40 @@ fn one(lx: &Lexed, p: &Param, buffers: &mut Vec<u32>, groups: &mut Vec<u32>) -> 
         };
         return Err(at(lx, p.range.0, what));
     }
-    if b.index > MAX_BUFFER_INDEX {
+    let highest = match b.kind {
+        BindingKind::Texture => MAX_TEXTURE_INDEX,
+        BindingKind::Sampler => MAX_SAMPLER_INDEX,
+        BindingKind::Buffer | BindingKind::Constant | BindingKind::Threadgroup | BindingKind::Builtin => {
+            MAX_BUFFER_INDEX
+        }
+    };
+    if b.index > highest {
         return Err(at(
             lx,
             p.range.0,
             format!(
-                "index {} of parameter `{}` is above {MAX_BUFFER_INDEX}, the highest that Metal has",
+                "index {} of parameter `{}` is above {highest}, the highest that Metal has",
                 b.index, p.name
             ),
         ));
     }
     Ok(b)
+}
+
+/// Whether a parameter is a texture: by its attribute or by its type.
+fn is_texture(p: &Param) -> bool {
+    let named = |w: &str| w.starts_with("texture") || w.starts_with("depth2d") || w.starts_with("depthcube");
+    p.attribute("texture").is_some() || p.type_text.split(' ').any(named)
+}
+
+/// What a kernel may do with a texture, from its type; the default is to sample.
+fn texture_access(type_text: &str) -> Access {
+    let words: Vec<&str> = type_text.split(' ').collect();
+    match words.windows(3).find(|w| w[0] == "access" && w[1] == "::").map(|w| w[2]) {
+        Some("write") => Access::WriteOnly,
+        Some("read_write") => Access::ReadWrite,
+        _ => Access::ReadOnly,
+    }
 }
 
 fn index(lx: &Lexed, token: usize, text: &str) -> Result<u32> {

@@ -355,7 +355,7 @@ impl Scanner<'_> {
             ItemKind::Kernel
         } else if has("vertex")
             || has("fragment")
-            || words.iter().any(|a| matches!(a.name.as_str(), "mesh" | "object" | "intersection" | "visible"))
+            || words.iter().any(|a| matches!(a.name.as_str(), "mesh" | "object" | "intersection"))
         {
             ItemKind::Graphics
         } else {

@@ -42,6 +42,8 @@ pub struct Lexed {
     pub tokens: Vec<Token>,
     /// File names from line markers.
     pub files: Vec<String>,
+    /// Names that stand for whole numbers; known once declarations are.
+    pub numbers: super::numbers::Numbers,
 }
 
 impl Lexed {
@@ -175,7 +177,7 @@ pub fn lex(text: &str) -> Lexed {
         tokens: Vec::new(),
     };
     lx.run();
-    Lexed { text: Arc::from(text), tokens: lx.tokens, files: lx.files }
+    Lexed { text: Arc::from(text), tokens: lx.tokens, files: lx.files, numbers: Default::default() }
 }
 
 struct Lexer<'a> {

@@ -1,6 +1,7 @@
 //! Kernel parameters and attributes, by their spelling.
 
 use super::lexer::{Lexed, TokenKind};
+use super::numbers::resolved;
 
 /// One attribute: `buffer(3)` is the name `buffer` with the argument tokens `3`.
 #[derive(Debug, Clone)]
@@ -80,6 +81,17 @@ pub fn attributes(lx: &Lexed, from: usize, to: usize) -> Vec<Attribute> {
     out
 }
 
+/// Attributes whose argument is a number, which a name may stand for.
+const INDEXED: &[&str] = &[
+    "buffer",
+    "texture",
+    "sampler",
+    "threadgroup",
+    "id",
+    "function_constant",
+    "max_total_threads_per_threadgroup",
+];
+
 fn attribute_list(lx: &Lexed, from: usize, to: usize, out: &mut Vec<Attribute>) {
     let mut i = from;
     while i < to {
@@ -95,7 +107,11 @@ fn attribute_list(lx: &Lexed, from: usize, to: usize, out: &mut Vec<Attribute>) 
                 argument = argument_text(lx, next + 1, close);
                 next = close + 1;
             }
-            out.push(Attribute { name: lx.str(at).to_string(), argument, token: at });
+            let name = lx.str(at).to_string();
+            if INDEXED.contains(&name.as_str()) {
+                argument = resolved(&argument, &lx.numbers);
+            }
+            out.push(Attribute { name, argument, token: at });
             i = next;
         } else {
             i += 1;
@@ -128,7 +144,7 @@ pub fn split_commas(lx: &Lexed, from: usize, to: usize) -> Vec<(usize, usize)> {
             }
             "(" | "[" | "{" | "[[" => i = lx.matching(i),
             "<" if i > from && lx.is_ident(i - 1) => {
-                i = lx.skip_angles(i);
+                i = lx.skip_angles(i).max(i + 1);
                 continue;
             }
             _ => {}
@@ -169,7 +185,7 @@ fn parse_param(lx: &Lexed, from: usize, to: usize) -> Param {
             "[[" => i = lx.matching(i),
             "=" => break,
             "<" => {
-                let end = lx.skip_angles(i);
+                let end = lx.skip_angles(i).min(to);
                 words.extend((i..end).map(|k| (k, lx.str(k))));
                 i = end;
                 continue;
@@ -195,7 +211,7 @@ fn parse_param(lx: &Lexed, from: usize, to: usize) -> Param {
     // An array of a parameter is a pointer, and the first extent says nothing.
     if let Some(at) = words.iter().position(|w| w.1 == "[").filter(|_| !p.reference && !p.name.is_empty()) {
         p.pointer = true;
-        let close = words.iter().position(|w| w.1 == "]").map_or(words.len(), |k| k + 1);
+        let close = words[at..].iter().position(|w| w.1 == "]").map_or(words.len(), |k| at + k + 1);
         words.splice(at..close, [(words[at].0, "*")]);
     }
     p.type_text = words.iter().map(|w| w.1).collect::<Vec<_>>().join(" ");

@@ -1,6 +1,7 @@
 //! MSL to C++, for one entry point: address spaces and attributes go, function constants become values,
 //! threadgroup variables become references into the group's memory. Lines stay where they are.
 
+use super::casts;
 use super::edit::Edits;
 use super::items::{Item, ItemKind};
 use super::lexer::{Lexed, TokenKind};
@@ -172,7 +173,6 @@ impl Rewriter<'_> {
     }
 
     fn tokens(&mut self, values: &ConstantValues, unroll: bool) {
-        let has_bfloat = (0..self.lx.tokens.len()).any(|i| self.lx.str(i).contains("bfloat"));
         let mut i = 0;
         while i < self.lx.tokens.len() {
             let t = self.lx.tokens[i];
@@ -184,7 +184,6 @@ impl Rewriter<'_> {
                     i = close;
                 }
                 "constant" => self.edits.replace(t.start, t.end, "const"),
-                "static_cast" if has_bfloat => self.edits.replace(t.start, t.end, "::softmetal::cast"),
                 "kernel" | "vertex" | "fragment" => self.edits.replace(t.start, t.end, "static"),
                 "is_function_constant_defined" if self.lx.is(i + 1, "(") => {
                     let close = self.lx.matching(i + 1);
@@ -212,6 +211,8 @@ impl Rewriter<'_> {
             }
             i += 1;
         }
+        // Last, since an operand's suffix stands before the bracket that closes it.
+        casts::rewrite(self.lx, &self.unit.items, &mut self.edits);
     }
 }
 
@@ -220,7 +221,7 @@ pub fn signature(lx: &Lexed, item: &Item) -> String {
     let mut key = item.scope.join("::");
     key.push_str(&format!("#{}|", item.owner));
     let head_end = if item.params.1 > 0 { item.params.0 } else { item.body.0 };
-    key.push_str(&plain(lx, item.start, head_end));
+    key.push_str(&once(&plain(lx, item.start, head_end)));
     for p in item.parameters(lx) {
         let constant = p.is_const || p.space == Some(super::params::Space::Constant);
         let words: Vec<_> = p.type_text.split(' ').filter(|w| *w != "const").collect();
@@ -231,13 +232,16 @@ pub fn signature(lx: &Lexed, item: &Item) -> String {
         let end =
             (item.params.1 + 1..item.end).find(|&k| matches!(lx.str(k), "{" | ";" | "=")).unwrap_or(item.end);
         key.push_str("|q");
-        // `const constant` is `const` twice.
-        let words = plain(lx, item.params.1 + 1, end);
-        let mut words: Vec<_> = words.split_whitespace().collect();
-        words.dedup();
-        key.push_str(&words.join(" "));
+        key.push_str(&once(&plain(lx, item.params.1 + 1, end)));
     }
     key
+}
+
+/// `const constant` is `const` twice: each run of a word counts once.
+fn once(text: &str) -> String {
+    let mut words: Vec<_> = text.split_whitespace().collect();
+    words.dedup();
+    words.join(" ")
 }
 
 /// The text of tokens without attributes and address spaces; `constant` becomes `const`.
@@ -406,6 +410,8 @@ fn waits(word: &str) -> bool {
         || word.starts_with("simdgroup_") && !word.ends_with("_in_threadgroup")
         || word == "threadgroup_barrier"
         || word == "thread_elements"
+        // What a table holds is not known here.
+        || word == "visible_function_table"
 }
 
 #[cfg(test)]

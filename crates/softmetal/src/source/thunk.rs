@@ -1,13 +1,15 @@
 //! The launch code that is appended to a rewritten unit.
 
 use super::binding::{Binding, BindingKind};
+use super::items::{Item, ItemKind};
+use super::params::attributes;
 use super::rewrite::plain;
 use super::unit::{Entry, Unit};
 use std::fmt::Write;
 
 /// What kind of launch function to emit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Launch {
+pub enum LaunchStyle {
     /// One call per threadgroup, with a loop over its threads; for kernels that never wait.
     Group,
     /// One call per thread, on a stack of its own.
@@ -21,7 +23,7 @@ pub const LIBRARY: &str = "\nconst softmetal::Runtime *softmetal_runtime;\n\
 
 /// The C++ text that follows the user's code. `space` is a namespace around that code, where it has one; the names of the kernel's
 /// symbols then end in it.
-pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch, space: &str) -> String {
+pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: LaunchStyle, space: &str) -> String {
     let mut s = String::from("\n#line 1 \"softmetal-launch\"\n");
     let scope = entry.scope.iter().map(String::as_str);
     let scope: Vec<&str> = Some(space).filter(|s| !s.is_empty()).into_iter().chain(scope).collect();
@@ -43,6 +45,8 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch, s
                 write!(s, "{comma}softmetal::buffer_arg<{p}>(t, {})", b.index)
             }
             BindingKind::Threadgroup => write!(s, "{comma}softmetal::group_arg<{p}>(t, {})", b.index),
+            BindingKind::Texture => write!(s, "{comma}softmetal::texture_of<{p}>::from(t.g, {})", b.index),
+            BindingKind::Sampler => write!(s, "{comma}softmetal::sampler_of<{p}>::from(t.g, {})", b.index),
             BindingKind::Builtin => {
                 write!(s, "{comma}softmetal::value<{p}>::from(softmetal::builtin::{}(t))", b.attribute)
             }
@@ -50,6 +54,7 @@ pub fn thunk(unit: &Unit, entry: &Entry, bindings: &[Binding], launch: Launch, s
     }
     s.push_str(");\n}\n");
     arguments(&mut s, bindings, space);
+    visible_functions(&mut s, unit, space);
     launcher(&mut s, launch, space);
     s.extend(scope.iter().map(|_| "}"));
     s
@@ -94,9 +99,37 @@ fn arguments(s: &mut String, bindings: &[Binding], suffix: &str) {
     s.push_str("{0, 0, 0}};\n");
 }
 
-fn launcher(s: &mut String, launch: Launch, suffix: &str) {
+/// Names and addresses of the functions that tables may hold; nothing where there are none.
+fn visible_functions(s: &mut String, unit: &Unit, space: &str) {
+    let lx = &unit.lx;
+    let is_visible = |item: &&Item| {
+        item.kind == ItemKind::Function
+            && item.has_body()
+            && !item.is_template()
+            && attributes(lx, item.start, item.params.0).iter().any(|a| a.name == "visible")
+    };
+    let list: Vec<&Item> = unit.items.iter().filter(is_visible).collect();
+    if list.is_empty() {
+        return;
+    }
+    let _ = write!(
+        s,
+        "extern \"C\" __attribute__((visibility(\"default\"), used)) const softmetal::Visible softmetal_visible{space}[] = {{"
+    );
+    for item in list {
+        let scope =
+            Some(space).filter(|n| !n.is_empty()).into_iter().chain(item.scope.iter().map(String::as_str));
+        let path: String = scope.chain([item.name.as_str()]).map(|n| format!("::{n}")).collect();
+        let host = attributes(lx, item.start, item.params.0).into_iter().find(|a| a.name == "host_name");
+        let name = host.map_or(item.name.clone(), |a| a.argument);
+        let _ = write!(s, "{{\"{name}\", reinterpret_cast<const void *>(&{path})}}, ");
+    }
+    s.push_str("{nullptr, nullptr}};\n");
+}
+
+fn launcher(s: &mut String, launch: LaunchStyle, suffix: &str) {
     let _ = match launch {
-        Launch::Group => write!(
+        LaunchStyle::Group => write!(
             s,
             "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_group{suffix}(const softmetal::GroupInfo *p) {{\n\
              const softmetal::GroupInfo g = *p;\n\
@@ -104,7 +137,7 @@ fn launcher(s: &mut String, launch: Launch, suffix: &str) {
              _Pragma(\"clang loop vectorize(assume_safety)\")\n\
              for (unsigned x = 0; x < g.threads_per_group[0]; x++) softmetal_call(softmetal::Thread{{g, x, y, z}});\n}} }}\n"
         ),
-        Launch::Lane => write!(
+        LaunchStyle::Lane => write!(
             s,
             "extern \"C\" __attribute__((visibility(\"default\"))) void softmetal_lane{suffix}(const softmetal::Lane *l) {{\n\
              softmetal_call(softmetal::Thread{{*l->group, l->position[0], l->position[1], l->position[2]}});\n}}\n"

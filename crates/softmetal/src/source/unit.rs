@@ -3,6 +3,7 @@
 use super::binding::{Binding, at, bindings};
 use super::items::{Item, ItemKind, scan};
 use super::lexer::{Lexed, lex};
+use super::numbers;
 use super::overloads::Overloads;
 use super::params::{attributes, integer, space_of};
 use super::rewrite::plain;
@@ -57,11 +58,34 @@ pub struct Unit {
     pub overloads: Overloads,
 }
 
+/// A bracket that is not closed, or closes nothing: what follows reads sources by their brackets.
+fn unbalanced(lx: &Lexed) -> Option<usize> {
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    for i in 0..lx.tokens.len() {
+        match lx.str(i) {
+            "(" => open.push((i, ")")),
+            "{" => open.push((i, "}")),
+            "[" => open.push((i, "]")),
+            "[[" => open.extend([(i, "]"); 2]),
+            close @ (")" | "}" | "]") if open.pop().is_none_or(|(_, expected)| expected != close) => {
+                return Some(i);
+            }
+            _ => {}
+        }
+    }
+    open.pop().map(|(i, _)| i)
+}
+
 impl Unit {
     /// Analyses preprocessed text.
     pub fn new(text: &str) -> Result<Unit> {
-        let lx = lex(text);
+        // A qualifier that says who may see writes to a buffer: here everybody does.
+        let mut lx = lex(&text.replace("coherent device", "         device"));
+        if let Some(i) = unbalanced(&lx) {
+            return Err(at(&lx, i, format!("`{}` has no counterpart", lx.str(i))));
+        }
         let items = scan(&lx);
+        lx.numbers = numbers::find(&lx, &items);
         let mut unit =
             Unit { lx, items, entries: Vec::new(), constants: Vec::new(), overloads: Overloads::default() };
         unit.find_constants()?;
@@ -164,6 +188,10 @@ impl Unit {
                 _ => {}
             }
             i += 1;
+        }
+        if to == 0 {
+            let message = format!("the instantiation `{}` names no kernel template", host.argument);
+            return Err(at(lx, item.start, message));
         }
         let explicit_args = lx.is(to - 1, ">");
         let base_end = (from..to).find(|&k| lx.is(k, "<")).unwrap_or(to);

@@ -6,12 +6,12 @@ use wootz_gpu::{Access, Bound, Code, Opened};
 
 /// One storage binding: a range of something.
 #[derive(Clone, Copy, Debug)]
-pub struct Binding {
+pub struct StorageBinding {
     /// What is bound.
     pub bound: Bound,
-    /// From this byte of it on.
+    /// Offset in bytes.
     pub offset: usize,
-    /// So many bytes.
+    /// Size in bytes.
     pub bytes: usize,
     /// Whether the shader only reads it.
     pub read_only: bool,
@@ -19,7 +19,7 @@ pub struct Binding {
 
 /// The bindings of everything that code has opened, with their declarations and accessors. Large buffers are bound in several
 /// windows of `max_binding` bytes.
-pub(super) fn declare(code: &Code<'_, Wgsl>, max_binding: usize) -> (Vec<Binding>, String) {
+pub(super) fn declare(code: &Code<'_, Wgsl>, max_binding: usize) -> (Vec<StorageBinding>, String) {
     // Scratch is one piece of memory: where some of it is written, none of it may be bound read-only.
     let writes_scratch =
         code.opened.iter().any(|o| o.access != Access::Read && o.bound.is_scratch(code.plan));
@@ -41,7 +41,7 @@ pub(super) fn declare(code: &Code<'_, Wgsl>, max_binding: usize) -> (Vec<Binding
             let _ =
                 writeln!(text, "@group(0) @binding({slot}) var<storage, {mode}> b{k}_{w}: array<{element}>;");
             let bytes = (bytes - offset).min(max_binding);
-            bindings.push(Binding { bound: opened.bound, offset, bytes, read_only });
+            bindings.push(StorageBinding { bound: opened.bound, offset, bytes, read_only });
         }
         let words = max_binding / 4;
         text.push_str(&match opened.quads {

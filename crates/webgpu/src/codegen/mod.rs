@@ -8,7 +8,7 @@ pub(crate) mod library;
 mod shader;
 pub(crate) mod wgsl;
 
-pub use bindings::Binding;
+pub use bindings::StorageBinding;
 pub use shader::{Facts, Launch};
 pub(crate) use shader::{Shader, Task, UserKernel};
 pub(crate) use wgsl::Wgsl;

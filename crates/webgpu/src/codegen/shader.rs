@@ -1,6 +1,6 @@
 //! A shader in the making, and the launch that it becomes.
 
-use super::bindings::{Binding, declare};
+use super::bindings::{StorageBinding, declare};
 use super::library;
 use super::wgsl::{Wgsl, narrow_bits, per_word};
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ pub struct Launch {
     /// The entry point in it.
     pub entry: Cow<'static, str>,
     /// Storage bindings, in order.
-    pub bindings: Vec<Binding>,
+    pub bindings: Vec<StorageBinding>,
     /// Words of the uniform block.
     pub uniform: Vec<u32>,
     /// Scalar parameters of the plan that the code reads, in the order of its slots.
@@ -59,7 +59,7 @@ pub struct Facts {
     pub cooperative: bool,
     /// They also multiply such matrices of f16 and add up in f32.
     pub cooperative_halves: bool,
-    /// The adapter is a CPU: memory accesses cost much more than registers, workgroup memory is no faster than other memory.
+    /// The adapter is a CPU: memory accesses cost much more than registers, and workgroup memory is not faster than other memory.
     pub cpu: bool,
 }
 
@@ -249,7 +249,7 @@ impl<'a> Shader<'a> {
     }
 
     /// `fn atN_4(c0: u32, …) -> vec4<f32>`: four neighbours of a plain input from coordinates on whose last is a multiple
-    /// of four. False, and no function, where they are no quad or no f32.
+    /// of four. Returns false, and writes no function, if they are not a quad of f32.
     pub fn plain_quads(&mut self, slot: usize) -> bool {
         let Some(load) = self.step.inputs[slot].plain() else { return false };
         let Source::Buffer(id) = load.source else { return false };

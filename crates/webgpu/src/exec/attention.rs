@@ -68,6 +68,9 @@ pub fn launches(task: &Task<'_>, spec: &AttentionSpec) -> Launches {
     second.constant("WG", WG);
     second.arg("parts", parts);
     second.arg("columns", columns);
+    second.arg("queries", queries);
+    second.arg("heads", heads);
+    sinks(&mut second, spec);
     scratch_access(&mut second, ScalarType::F32, values);
     second.finish(Some(t));
     let list = vec![first.launch("attention_parts", rows * parts), second.launch("attention_joined", rows)];
@@ -94,7 +97,20 @@ fn operands(code: &mut Shader<'_>, spec: &AttentionSpec) -> ScalarType {
         None => "score",
     };
     code.push(&format!("fn capped(score: f32) -> f32 {{\n    return {capped};\n}}\n"));
+    sinks(code, spec);
     t
+}
+
+/// `sink_of(h)`: the score of a head's sink, so low that it has no weight where there are none.
+fn sinks(code: &mut Shader<'_>, spec: &AttentionSpec) {
+    let slot = 3 + usize::from(spec.mask);
+    let score = if spec.sinks {
+        code.plain_input(slot);
+        format!("at{slot}(h)")
+    } else {
+        "-inf_f32()".to_string()
+    };
+    code.push(&format!("fn sink_of(h: u32) -> f32 {{\n    return {score};\n}}\n"));
 }
 
 /// `visible(t)`: the first key that query `t` sees, and the one after the last.

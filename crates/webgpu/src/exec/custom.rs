@@ -1,7 +1,7 @@
 //! A user's own kernel: its text as it is, its bindings in the order of its operands, the result last.
 
 use super::Launches;
-use crate::codegen::{Binding, Launch, Task, UserKernel};
+use crate::codegen::{Launch, StorageBinding, Task, UserKernel};
 use crate::device::failure;
 use wootz_gpu::{Access, Bound};
 use wootz_ir::Result;
@@ -44,12 +44,12 @@ pub fn launches(task: &Task<'_>, kernel: &CustomKernel) -> Result<Launches> {
     .into())
 }
 
-fn bind(task: &Task<'_>, id: u32, access: Access) -> Result<Binding> {
+fn bind(task: &Task<'_>, id: u32, access: Access) -> Result<StorageBinding> {
     let bytes = task.plan.buffers[id as usize].bytes.next_multiple_of(4).max(4);
     if bytes > task.facts.max_binding {
         let limit = task.facts.max_binding;
         let detail = format!("{}: an operand of {bytes} bytes where a binding has {limit}", task.step.label);
         return Err(failure(detail));
     }
-    Ok(Binding { bound: Bound::Plan(id), offset: 0, bytes, read_only: access == Access::Read })
+    Ok(StorageBinding { bound: Bound::Plan(id), offset: 0, bytes, read_only: access == Access::Read })
 }

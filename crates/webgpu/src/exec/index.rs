@@ -76,7 +76,7 @@ pub fn scatter(task: &Task<'_>, axis: usize, mode: ScatterMode) -> Launches {
     points(code, count, &body)
 }
 
-/// The lines that add `value` to the element `at`, whoever else adds to it.
+/// The lines that atomically add `value` to the element `at`.
 fn add(code: &mut Shader<'_>, store: &Store) -> String {
     let k = code.open_buffer(store.buffer, Access::Atomic);
     let t = store.dtype.compute();
@@ -92,7 +92,7 @@ fn add(code: &mut Shader<'_>, store: &Store) -> String {
         }
         _ => {}
     }
-    // Replace the word until nobody came between.
+    // Retry until no other invocation changed the word in between.
     let sum = Wgsl::binary(BinaryFn::Add, t, "old", "value");
     let (index, old, new) = if per_word(store.dtype) == 1 {
         ("at".to_string(), "bitcast<f32>(was)".to_string(), format!("bitcast<u32>({sum})"))

@@ -4,6 +4,7 @@ mod arg_reduce;
 mod attention;
 mod broadcast;
 mod custom;
+mod expert_matmul;
 mod index;
 mod map;
 mod matmul;
@@ -52,6 +53,7 @@ pub(crate) fn launches(task: &Task<'_>) -> Result<Launches> {
         Kernel::WriteAt { axis } => index::write_at(task, *axis as usize),
         Kernel::QuantMatmul { format, .. } => quant_matmul::matmul(task, *format),
         Kernel::QuantGather { format } => quant_matmul::gather(task, *format),
+        Kernel::ExpertMatmul { format, .. } => expert_matmul::launches(task, *format)?,
         Kernel::Wkv7 => wkv7::launches(task),
         Kernel::Custom(kernel) => custom::launches(task, kernel)?,
     };
@@ -83,13 +85,13 @@ fn check(task: &Task<'_>) -> Result<()> {
         return Err(step.refused(step.dtype, NAME, reason));
     }
     let quantised = match step.kernel {
-        Kernel::QuantMatmul { .. } => Some(1),
+        Kernel::QuantMatmul { .. } | Kernel::ExpertMatmul { .. } => Some(1),
         Kernel::QuantGather { .. } => Some(0),
         _ => None,
     };
     if let Some(layout) = quantised.map(|slot| &step.inputs[slot].loads[0].layout)
-        && layout.shape[1] > 1
-        && layout.strides[1] != 1
+        && layout.shape.last() > Some(&1)
+        && layout.strides.last() != Some(&1)
     {
         let reason = "the bytes of a quantised row do not follow one another; copy it";
         return Err(step.refused(step.dtype, NAME, reason));

@@ -13,7 +13,8 @@ use wootz_plan::Source;
 /// Rows of x that are few: blocks are decoded for them (or, of [`ROWS`], for each so many) alone.
 const FEW: usize = 8;
 const ROWS: usize = 4;
-const LANES: usize = 16;
+/// Lanes that share a row of W.
+pub const LANES: usize = 16;
 
 pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Launches {
     let problem = Problem::quantised(task.step);
@@ -88,22 +89,22 @@ pub fn gather(task: &Task<'_>, format: BlockFormat) -> Launches {
     code.launch("quant_rows", groups).into()
 }
 
-/// `row_start(row)`, the address of a row of the matrix in an input slot.
+/// `row_start(row)`, the address of a row of the matrix in an input slot; a stack of matrices is one tall matrix.
 fn rows(code: &mut Shader<'_>, slot: usize, format: BlockFormat) -> WeightRows {
     let load = code.step.inputs[slot].loads[0].clone();
     let Source::Buffer(id) = load.source else { unreachable!("quantised rows are in memory") };
     let buffer = code.open_buffer(id, Access::Read);
     let layout = &load.layout;
-    let (first, stride) = (code.word(layout.offset as u32), code.word(layout.strides[0] as i32 as u32));
+    let pitch = layout.strides[layout.shape.rank() - 2];
+    let (first, stride) = (code.word(layout.offset as u32), code.word(pitch as i32 as u32));
     code.push(&format!("fn row_start(row: u32) -> u32 {{\n    return {first} + row * {stride};\n}}\n"));
-    let steps = layout.offset | layout.strides[0].unsigned_abs() | format.block_bytes();
+    let steps = layout.offset | pitch.unsigned_abs() | format.block_bytes();
     WeightRows { buffer, alignment: 1 << steps.trailing_zeros() }
 }
 
 /// How the matrix in an input slot is read: bytes and words by address, the start of a row, and the format's code.
 fn weights(code: &mut Shader<'_>, slot: usize, format: BlockFormat) {
-    let WeightRows { buffer: k, alignment } = rows(code, slot, format);
-    weight_access(code, alignment.is_multiple_of(4), |index| format!("g{k}({index})"));
+    weight_rows(code, slot, format);
     if !format.is_float() {
         return format_functions(code, format);
     }
@@ -115,6 +116,12 @@ fn weights(code: &mut Shader<'_>, slot: usize, format: BlockFormat) {
         }
     };
     code.push(&format!("fn quant_value(row: u32, k: u32) -> f32 {{\n    return {value};\n}}\n"));
+}
+
+/// The rows of the matrix in an input slot, and bytes and words of it by address.
+pub fn weight_rows(code: &mut Shader<'_>, slot: usize, format: BlockFormat) {
+    let WeightRows { buffer: k, alignment } = rows(code, slot, format);
+    weight_access(code, alignment.is_multiple_of(4), |index| format!("g{k}({index})"));
 }
 
 /// `weight_byte` and `weight_word` by address, over words by index; words start at multiples of four where `aligned`.
@@ -135,7 +142,7 @@ pub fn weight_access(code: &mut Shader<'_>, aligned: bool, word: impl Fn(&str) -
 }
 
 /// The functions of a block format, over `weight_word` and `weight_byte`.
-fn format_functions(code: &mut Shader<'_>, format: BlockFormat) {
+pub fn format_functions(code: &mut Shader<'_>, format: BlockFormat) {
     let name = format.name();
     code.constant("BLOCK_LEN", format.block_len());
     code.constant("BLOCK_BYTES", format.block_bytes());

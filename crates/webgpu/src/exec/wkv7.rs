@@ -9,7 +9,9 @@ pub fn launches(task: &Task<'_>) -> Launches {
     let [steps, heads, depth] = *task.step.input_shapes[0] else {
         unreachable!("inputs have three axes");
     };
-    if heads * depth == 0 {
+    // Rows of a head's state.
+    let rows = task.step.input_shapes[3][2];
+    if heads * rows == 0 {
         return Launches::default();
     }
     let mut code = Shader::new(task, None);
@@ -23,7 +25,8 @@ pub fn launches(task: &Task<'_>) -> Launches {
     code.push(&format!("fn put_f32(i: u32, v: f32) {{\n    s{k}({first} + i, bitcast<u32>(v));\n}}\n"));
     code.constant("WG", WG);
     code.constant("DEPTH", depth);
+    code.constant("ROWS", rows);
     code.arg("steps", steps);
     code.arg("heads", heads);
-    code.launch("wkv7_rows", (heads * depth).div_ceil(WG)).into()
+    code.launch("wkv7_rows", (heads * rows).div_ceil(WG)).into()
 }

@@ -14,11 +14,25 @@ pub use safetensors::{load_safetensors, load_safetensors_on, save_safetensors};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use wootz_backend::inject::file;
 use wootz_ir::{Error, Result};
 
 fn io_error(path: &Path, error: &std::io::Error) -> Error {
-    Error::Io { path: path.display().to_string(), detail: error.to_string() }
+    Error::io(path.display().to_string(), error)
+}
+
+/// A part of a mapped file.
+struct Part {
+    map: Arc<memmap2::Mmap>,
+    range: std::ops::Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.map[self.range.clone()]
+    }
 }
 
 /// Maps a file into memory.
@@ -27,6 +41,7 @@ fn io_error(path: &Path, error: &std::io::Error) -> Error {
     reason = "the one thing here that the compiler cannot check: what others do to the file"
 )]
 fn map_file(path: &Path) -> std::io::Result<memmap2::Mmap> {
+    file()?;
     let file = File::open(path)?;
     // SAFETY: the mapping is read-only; that the file does not change while tensors refer to it is documented as the
     // caller's part, as it is for every reader of mapped weights.
@@ -34,7 +49,7 @@ fn map_file(path: &Path) -> std::io::Result<memmap2::Mmap> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|e| io_error(path, &e))
+    file().and_then(|()| std::fs::read(path)).map_err(|e| io_error(path, &e))
 }
 
 /// Writes a file whole or not at all.
@@ -45,9 +60,13 @@ fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::
     name.push(format!(".{}.{}.part", std::process::id(), SAVES.fetch_add(1, Ordering::Relaxed)));
     let temporary = path.with_file_name(name);
     let attempt = || -> std::io::Result<()> {
-        let mut file = BufWriter::new(File::create(&temporary)?);
-        write(&mut file)?;
-        file.into_inner()?.sync_all()?;
+        file()?;
+        let mut output = BufWriter::new(File::create(&temporary)?);
+        file()?;
+        write(&mut output)?;
+        file()?;
+        output.into_inner()?.sync_all()?;
+        file()?;
         std::fs::rename(&temporary, path)
     };
     attempt().map_err(|e| {

@@ -1,10 +1,12 @@
 //! NumPy's `.npy`: a magic number, a Python literal that describes the array, and its bytes.
 
-use super::{read_file, write_file};
+use super::{Part, io_error, map_file, read_file, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
+use wootz_backend::HostMemory;
 use wootz_ir::{DType, Error, Layout, Result, Shape};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -44,15 +46,32 @@ fn dtype_of(name: &str) -> Result<(DType, bool)> {
     }
 }
 
-/// Reads a `.npy` file.
+/// Reads a `.npy` file. A large one is mapped, and must not change while the tensor lives.
 pub fn load_npy(path: impl AsRef<Path>) -> Result<Tensor> {
     load_npy_on(path, &Device::current()?)
 }
 
 /// Reads a `.npy` file, onto a device.
 pub fn load_npy_on(path: impl AsRef<Path>, device: &Device) -> Result<Tensor> {
-    parse(&read_file(path.as_ref())?, device)
+    let path = path.as_ref();
+    let length = std::fs::metadata(path).map_err(|e| io_error(path, &e))?.len();
+    if length < MAPPED {
+        return parse(&read_file(path)?, device);
+    }
+    let map = Arc::new(map_file(path).map_err(|e| io_error(path, &e))?);
+    let (header, start) = Header::find(&map)?;
+    let data = header.data(&map, start)?;
+    if header.swapped {
+        return parse(&map, device);
+    }
+    let range = start..start + data.len();
+    let memory = HostMemory::new(Part { map, range });
+    Tensor::from_host_on(memory, header.dtype, header.layout(), device)
 }
+
+/// Files from this size on are mapped, and must not change while their tensors live. Smaller ones are read: that takes no
+/// longer, and whoever writes over them harms nobody.
+const MAPPED: u64 = 1 << 24;
 
 /// Reads the bytes of a `.npy` file.
 pub fn read_npy(bytes: &[u8]) -> Result<Tensor> {
@@ -93,13 +112,7 @@ pub(super) fn header(tensor: &Tensor) -> Vec<u8> {
 /// Reads the bytes of a `.npy` file.
 pub(super) fn parse(bytes: &[u8], device: &Device) -> Result<Tensor> {
     let (header, start) = Header::find(bytes)?;
-    let wanted = header.bytes()?;
-    let data = &bytes[start..];
-    let Some(data) = data.get(..wanted) else {
-        let detail =
-            format!("{}{} needs more than the {} bytes of data", header.dtype, header.shape, data.len());
-        return Err(bad(detail));
-    };
+    let data = header.data(bytes, start)?;
     if !header.swapped {
         return header.tensor(data, device);
     }
@@ -158,6 +171,27 @@ impl Header {
         count.checked_mul(self.dtype.size()).ok_or_else(overflows)
     }
 
+    /// The elements in the bytes of a whole file.
+    fn data<'a>(&self, bytes: &'a [u8], start: usize) -> Result<&'a [u8]> {
+        let data = &bytes[start..];
+        data.get(..self.bytes()?).ok_or_else(|| {
+            bad(format!("{}{} needs more than the {} bytes of data", self.dtype, self.shape, data.len()))
+        })
+    }
+
+    /// How the elements lie in the file.
+    fn layout(&self) -> Layout {
+        let mut layout = Layout::contiguous(&self.shape);
+        if self.fortran {
+            let mut stride = 1;
+            for (axis, &extent) in self.shape.iter().enumerate() {
+                layout.strides[axis] = stride;
+                stride *= extent as isize;
+            }
+        }
+        layout
+    }
+
     /// The three entries of the dictionary, in any order.
     fn parse(text: &str) -> Result<Header> {
         let value = |key: &str| -> Result<&str> {
@@ -189,7 +223,6 @@ impl Header {
         }
         let reversed: Shape = self.shape.iter().rev().copied().collect();
         let axes: Vec<isize> = (0..self.shape.rank() as isize).rev().collect();
-        debug_assert!(Layout::contiguous(&reversed).is_contiguous());
         Tensor::from_bytes_on(data, self.dtype, reversed, device)?.permute(axes)
     }
 }

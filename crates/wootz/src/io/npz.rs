@@ -41,7 +41,8 @@ pub fn load_npz_on(
     device: &Device,
 ) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
-    let file = std::fs::File::open(path).map_err(|e| io_error(path, &e))?;
+    let opened = wootz_backend::inject::file().and_then(|()| std::fs::File::open(path));
+    let file = opened.map_err(|e| io_error(path, &e))?;
     read_npz_on(file, limits, device)
 }
 

@@ -1,9 +1,8 @@
 //! safetensors: a JSON index and one block of bytes. Files are mapped, and tensors refer to the mapping.
 
-use super::{io_error, write_file};
+use super::{Part, io_error, write_file};
 use crate::device::Device;
 use crate::tensor::Tensor;
-use memmap2::Mmap;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use std::io::Write;
@@ -50,18 +49,6 @@ fn to_dtype(dtype: DType) -> Dtype {
         DType::BF16 => Dtype::BF16,
         DType::F32 => Dtype::F32,
         DType::F64 => Dtype::F64,
-    }
-}
-
-/// A part of a mapped file.
-struct Part {
-    map: Arc<Mmap>,
-    range: std::ops::Range<usize>,
-}
-
-impl AsRef<[u8]> for Part {
-    fn as_ref(&self) -> &[u8] {
-        &self.map[self.range.clone()]
     }
 }
 

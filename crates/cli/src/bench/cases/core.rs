@@ -3,6 +3,7 @@
 use super::{Case, Fallible, Input, Ready, Suite, Work, evaluating, graph, input};
 use serde_json::json;
 use wootz::{Activations, AttentionOptions, BlockFormat, DType, Device, Tensor};
+use wootz_report::Arithmetic;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = gemm();
@@ -16,15 +17,19 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-fn work(bytes: usize, flops: usize) -> Work {
-    Work { bytes: bytes as f64, flops: flops as f64, ..Work::default() }
+/// Bytes read, bytes written, and operations.
+fn work(read: usize, written: usize, flops: usize) -> Work {
+    let (read, written, flops) = (read as f64, written as f64, flops as f64);
+    Work { bytes: read + written, written, flops, ..Work::default() }
 }
 
 /// Square products by size, then by dtype.
 fn gemm() -> Vec<Case> {
     let case = |n: usize, dtype: DType| {
         let inputs = vec![input([n, n], 1).of(dtype), input([n, n], 2).of(dtype)];
-        let work = work(3 * n * n * dtype.size(), 2 * n * n * n);
+        let arithmetic = if dtype == DType::F64 { Arithmetic::Double } else { Arithmetic::Single };
+        let matrix = n * n * dtype.size();
+        let work = Work { arithmetic, ..work(2 * matrix, matrix, 2 * n * n * n) };
         let name = if dtype == DType::F32 { format!("matmul {n}") } else { format!("matmul {n} {dtype}") };
         graph((Suite::Core, "gemm", "matmul"), name, work, inputs, |t| t[0].matmul(&t[1]))
     };
@@ -37,7 +42,7 @@ fn gemv() -> Vec<Case> {
     let case = |dtype: DType| {
         let n = 4096;
         let inputs = vec![input([n, n], 1).of(dtype), input([n], 2).of(dtype)];
-        let work = work((n * n + 2 * n) * dtype.size(), 2 * n * n);
+        let work = work((n * n + n) * dtype.size(), n * dtype.size(), 2 * n * n);
         let name = format!("matrix-vector {n} {dtype}");
         graph((Suite::Core, "gemv", "matmul"), name, work, inputs, |t| t[0].matmul(&t[1]))
     };
@@ -69,7 +74,11 @@ fn quant_case(format: BlockFormat, rows: usize, n: usize) -> Case {
         family,
         name: if rows == 1 { format!("{format} {n} × 1") } else { format!("{format} {n} × {rows}") },
         op: "quant_matmul",
-        work: work(n * row_bytes + 8 * rows * n, 2 * rows * n * n),
+        work: Work {
+            arithmetic: Arithmetic::Bytes,
+            ..work(n * row_bytes + 4 * rows * n, 4 * rows * n, 2 * rows * n * n)
+        },
+        neighbours: 0,
         prepare: Box::new(prepare),
     }
 }
@@ -89,18 +98,19 @@ fn coded(format: BlockFormat, n: usize, device: &Device) -> Fallible<Tensor> {
 const LONG: usize = 10_000_000;
 
 fn elementwise() -> Vec<Case> {
-    let case = |op, name: &str, operands: usize, (bytes, flops): (usize, usize), run: fn(&[Tensor]) -> _| {
-        let inputs = (0..operands).map(|i| input([LONG], i as u64 + 1)).collect();
-        let work = work(bytes * LONG, flops * LONG);
-        graph((Suite::Core, "elementwise", op), format!("{name} 10M"), work, inputs, run)
-    };
+    let case =
+        |op, name: &str, operands: usize, (written, flops): (usize, usize), run: fn(&[Tensor]) -> _| {
+            let inputs = (0..operands).map(|i| input([LONG], i as u64 + 1)).collect();
+            let work = work(4 * operands * LONG, written * LONG, flops * LONG);
+            graph((Suite::Core, "elementwise", op), format!("{name} 10M"), work, inputs, run)
+        };
     let square = 4096;
-    let transpose = work(8 * square * square, 0);
+    let transpose = work(4 * square * square, 4 * square * square, 0);
     vec![
-        case("chain", "chain of nine", 2, (12, 9), chain),
-        case("add", "add", 2, (12, 1), |t| t[0].add(&t[1])),
-        case("exp", "exp", 1, (8, 1), |t| t[0].exp()),
-        case("cast_f16", "to f16", 1, (6, 1), |t| t[0].cast(DType::F16)),
+        case("chain", "chain of nine", 2, (4, 9), chain),
+        case("add", "add", 2, (4, 1), |t| t[0].add(&t[1])),
+        case("exp", "exp", 1, (4, 1), |t| t[0].exp()),
+        case("cast_f16", "to f16", 1, (2, 1), |t| t[0].cast(DType::F16)),
         graph(
             (Suite::Core, "movement", "transpose"),
             format!("transpose {square}"),
@@ -120,7 +130,7 @@ fn reductions() -> Vec<Case> {
     let n = 4096;
     let case = |op, name: &str, shape: Vec<usize>, run: fn(&[Tensor]) -> _| {
         let count: usize = shape.iter().product();
-        graph((Suite::Core, "reduction", op), name, work(4 * count, count), vec![input(shape, 1)], run)
+        graph((Suite::Core, "reduction", op), name, work(4 * count, 0, count), vec![input(shape, 1)], run)
     };
     vec![
         case("sum_0", "sum over rows 4096", vec![n, n], |t| t[0].sum_axes([0], false)),
@@ -134,7 +144,8 @@ fn reductions() -> Vec<Case> {
 fn rows() -> Vec<Case> {
     let case = |family, op, per_element: usize, run: fn(&[Tensor]) -> _| {
         let inputs: Vec<Input> = vec![input([1024, 4096], 1), input([4096], 2), input([4096], 3)];
-        let work = work(8 * 1024 * 4096, per_element * 1024 * 4096);
+        let count = 1024 * 4096;
+        let work = work(4 * count, 4 * count, per_element * count);
         graph((Suite::Core, family, op), format!("{op} 1024x4096"), work, inputs, run)
     };
     vec![
@@ -153,8 +164,8 @@ fn attention() -> Vec<Case> {
             input([1, groups, keys, d], 2),
             input([1, groups, keys, d], 3),
         ];
-        let bytes = 4 * (2 * heads * queries * d + 2 * groups * keys * d);
-        let work = work(bytes, 4 * heads * queries * keys * d);
+        let rows = 4 * heads * queries * d;
+        let work = work(rows + 8 * groups * keys * d, rows, 4 * heads * queries * keys * d);
         graph((Suite::Core, "attention", "attention"), name, work, inputs, |t| {
             t[0].attention(&t[1], &t[2], AttentionOptions::default())
         })
@@ -164,7 +175,7 @@ fn attention() -> Vec<Case> {
 
 fn sort() -> Case {
     let n = 1_000_000;
-    graph((Suite::Core, "sort", "sort"), "sort 1M", work(8 * n, 0), vec![input([n], 1)], |t| {
+    graph((Suite::Core, "sort", "sort"), "sort 1M", work(4 * n, 4 * n, 0), vec![input([n], 1)], |t| {
         t[0].sort(0, false)
     })
 }

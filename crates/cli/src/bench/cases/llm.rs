@@ -8,9 +8,12 @@ use wootz::Device;
 use wootz_gguf::Gguf;
 use wootz_llm::pull;
 use wootz_llm::{Model, ModelOptions, Session, SessionOptions};
+use wootz_report::Arithmetic;
 
 const PROMPT: u32 = 128;
 const STEPS: u32 = 16;
+/// How many busy processes the load suite starts.
+const NEIGHBOURS: [usize; 4] = [0, 1, 2, 4];
 
 /// A model to measure.
 #[derive(Clone)]
@@ -51,29 +54,47 @@ pub fn find_models(asked: &[String]) -> Fallible<Vec<ModelFile>> {
 }
 
 pub fn cases(models: &[ModelFile]) -> Vec<Case> {
-    let mut cases = Vec::new();
-    for model in models {
-        let one = |op, what: &str, tokens: u32, passes: u32| {
-            let (tokens_f, passes) = (f64::from(tokens), f64::from(passes));
-            let model = model.clone();
-            Case {
-                suite: Suite::Llm,
-                family: op,
-                name: format!("{} {what}", model.name),
-                op,
-                work: Work {
-                    bytes: model.bytes * passes,
-                    flops: 2.0 * model.elements * tokens_f,
-                    tokens: Some(tokens_f),
-                    least_memory: None,
-                },
-                prepare: Box::new(move |device| prepare(&model, device, op == "prefill", tokens)),
-            }
-        };
-        cases.push(one("prefill", &format!("prefill {PROMPT}"), PROMPT, 1));
-        cases.push(one("decode", &format!("decode {STEPS}"), STEPS, STEPS));
+    models.iter().flat_map(|model| [prefill(model), decode(model)]).collect()
+}
+
+/// Decoding while some processes keep the cores busy, from none of them to more than most machines have cores left for.
+pub fn beside_neighbours(models: &[ModelFile]) -> Vec<Case> {
+    let beside = |model: &ModelFile, neighbours: usize| {
+        let case = decode(model);
+        let name = format!("{} beside {neighbours} busy", case.name);
+        Case { suite: Suite::Load, name, neighbours, ..case }
+    };
+    models.iter().flat_map(|model| NEIGHBOURS.map(|count| beside(model, count))).collect()
+}
+
+fn prefill(model: &ModelFile) -> Case {
+    let work = Work { bytes: model.bytes, ..work(model, PROMPT) };
+    case(model, "prefill", work, PROMPT)
+}
+
+fn decode(model: &ModelFile) -> Case {
+    case(model, "decode", work(model, STEPS), STEPS)
+}
+
+/// The work of that many tokens, one by one.
+fn work(model: &ModelFile, tokens: u32) -> Work {
+    let tokens = f64::from(tokens);
+    let (bytes, flops) = (model.bytes * tokens, 2.0 * model.elements * tokens);
+    let (tokens, working_set) = (Some(tokens), model.bytes);
+    Work { bytes, working_set, flops, tokens, arithmetic: Arithmetic::Bytes, ..Work::default() }
+}
+
+fn case(model: &ModelFile, op: &'static str, work: Work, tokens: u32) -> Case {
+    let model = model.clone();
+    Case {
+        suite: Suite::Llm,
+        family: op,
+        name: format!("{} {op} {tokens}", model.name),
+        op,
+        work,
+        neighbours: 0,
+        prepare: Box::new(move |device| prepare(&model, device, op == "prefill", tokens)),
     }
-    cases
 }
 
 /// From an empty sequence: all tokens at once, or one after another.

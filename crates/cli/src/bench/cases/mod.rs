@@ -7,6 +7,7 @@ mod overhead;
 
 use serde_json::Value;
 use wootz::{DType, Device, Tensor};
+use wootz_report::Arithmetic;
 
 /// Whatever goes wrong, to be told to the user.
 pub type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
@@ -22,6 +23,10 @@ pub enum Suite {
     Memory,
     /// Language models: prefill and decode
     Llm,
+    /// Language models beside busy processes; not part of the default
+    Load,
+    /// Array programs in Python (WOOTZ_PYTHON, with the modules wootz and numpy) beside NumPy
+    Everyday,
 }
 
 impl Suite {
@@ -31,6 +36,8 @@ impl Suite {
             Suite::Overhead => "overhead",
             Suite::Memory => "memory",
             Suite::Llm => "llm",
+            Suite::Load => "load",
+            Suite::Everyday => "everyday",
         }
     }
 }
@@ -44,6 +51,8 @@ pub struct Case {
     /// What peers know it by.
     pub op: &'static str,
     pub work: Work,
+    /// Busy processes beside it.
+    pub neighbours: usize,
     pub prepare: Box<Prepare>,
 }
 
@@ -55,6 +64,12 @@ pub type Prepare = dyn Fn(&Device) -> Fallible<Ready>;
 pub struct Work {
     /// Bytes read and written at the least.
     pub bytes: f64,
+    /// Those of them that are written.
+    pub written: f64,
+    /// Bytes that are touched at all, where some are touched more than once; else 0.
+    pub working_set: f64,
+    /// What the operations are done with.
+    pub arithmetic: Arithmetic,
     /// Arithmetic operations of the definition.
     pub flops: f64,
     /// Tokens of a language model.
@@ -82,6 +97,9 @@ pub fn of(suites: &[Suite], models: &[llm::ModelFile]) -> Vec<Case> {
             Suite::Overhead => cases.extend(overhead::cases()),
             Suite::Memory => cases.extend(memory::cases()),
             Suite::Llm => cases.extend(llm::cases(models)),
+            Suite::Load => cases.extend(llm::beside_neighbours(models)),
+            // These are no cases of ours: see `everyday.rs`.
+            Suite::Everyday => {}
         }
     }
     cases
@@ -126,7 +144,7 @@ fn graph(
         let inputs: Vec<Tensor> = inputs.iter().map(|i| i.tensor(device)).collect::<wootz::Result<_>>()?;
         Ok(evaluating(inputs, run.clone()))
     };
-    Case { suite, family, name: name.into(), op, work, prepare: Box::new(prepare) }
+    Case { suite, family, name: name.into(), op, work, neighbours: 0, prepare: Box::new(prepare) }
 }
 
 /// A function of tensors, ready to be evaluated again and again.

@@ -25,6 +25,7 @@ fn special(name: &str, prepare: fn(&Device) -> Fallible<Ready>) -> Case {
         name: name.into(),
         op: "",
         work: Work::default(),
+        neighbours: 0,
         prepare: Box::new(prepare),
     }
 }

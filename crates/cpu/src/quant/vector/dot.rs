@@ -3,24 +3,24 @@
 use std::ops::Range;
 
 use super::format::{Format, chunk_bytes, padded_tail};
-use super::simd::Simd;
+use super::simd::{Couple, Place, Simd};
 use super::{Acts, Output, Record, TILE_FROM, Weights};
 use crate::isa::{AHEAD, prefetch};
 
 /// # Safety
 /// As [`crate::quant::matmul_rows`], with fewer than [`TILE_FROM`] rows of activations.
 #[inline(always)]
-pub(super) unsafe fn rows<S: Simd, F: Format>(
+pub(super) unsafe fn rows<S: Simd, C: Couple<S>, F: Format>(
     weights: &Weights<'_>,
     acts: &Acts<'_>,
     rows: Range<usize>,
-    out: Output,
+    out: Output<'_>,
 ) {
     // SAFETY: the caller's promises.
     unsafe {
         match acts.layout().precise() {
-            false => rows_of::<S, F, false>(weights, acts, rows, out),
-            true => rows_of::<S, F, true>(weights, acts, rows, out),
+            false => rows_of::<S, C, F, false>(weights, acts, rows, out),
+            true => rows_of::<S, C, F, true>(weights, acts, rows, out),
         }
     }
 }
@@ -30,11 +30,11 @@ pub(super) unsafe fn rows<S: Simd, F: Format>(
 /// # Safety
 /// As `rows`.
 #[inline(always)]
-unsafe fn rows_of<S: Simd, F: Format, const PRECISE: bool>(
+unsafe fn rows_of<S: Simd, C: Couple<S>, F: Format, const PRECISE: bool>(
     weights: &Weights<'_>,
     acts: &Acts<'_>,
     rows: Range<usize>,
-    out: Output,
+    out: Output<'_>,
 ) {
     let Some(last) = acts.rows().checked_sub(1) else { return };
     let records: [Record<'_>; TILE_FROM - 1] = std::array::from_fn(|a| acts.record(a.min(last)));
@@ -46,15 +46,15 @@ unsafe fn rows_of<S: Simd, F: Format, const PRECISE: bool>(
             // SAFETY: the row has `cols / 32` groups, and the activations are padded to whole chunks.
             // The output is the caller's promise.
             unsafe {
-                *out.ptr.add(a * out.stride + r) = dot_row::<S, F, PRECISE>(row, weights.cols / 32, record);
+                *out.row(a).add(r) = dot_row::<S, C, F, PRECISE>(row, weights.cols / 32, record);
             }
         }
     }
 }
 
-/// Running sums of a row: products in two chains, of every other group each, so that additions overlap; and offsets.
-struct Sums<S: Simd> {
-    products: [S::Floats; 2],
+/// Running sums of a row: products, and offsets.
+struct Sums<S: Simd, C: Couple<S>> {
+    products: C::Sums,
     offsets: S::Floats,
 }
 
@@ -63,22 +63,21 @@ struct Sums<S: Simd> {
 /// # Safety
 /// `row` must hold `groups` groups of the format, and the record as many, padded to whole chunks.
 #[inline(always)]
-unsafe fn dot_row<S: Simd, F: Format, const PRECISE: bool>(
+unsafe fn dot_row<S: Simd, C: Couple<S>, F: Format, const PRECISE: bool>(
     row: &[u8],
     groups: usize,
     act: &Record<'_>,
 ) -> f32 {
     // SAFETY: `row` holds `groups` groups and perhaps more; the record holds at least as many, rounded up to whole chunks.
     unsafe {
-        let zero = S::no_floats();
-        let mut sums = Sums::<S> { products: [zero; 2], offsets: zero };
+        let mut sums = Sums::<S, C> { products: C::none(), offsets: S::no_floats() };
         let chunks = groups / 8;
         for c in 0..chunks {
             let at = row.as_ptr().add(c * chunk_bytes::<F>());
             for line in (0..chunk_bytes::<F>()).step_by(64) {
                 prefetch(at.wrapping_add(AHEAD + line));
             }
-            chunk::<S, F, PRECISE>(at, act, c, 8, &mut sums);
+            chunk::<S, C, F, PRECISE>(at, act, c, 8, &mut sums);
         }
         let rest = groups % 8;
         if rest > 0 {
@@ -91,9 +90,9 @@ unsafe fn dot_row<S: Simd, F: Format, const PRECISE: bool>(
                 copy = padded_tail::<F>(tail.as_ptr(), rest);
                 copy.as_ptr()
             };
-            chunk::<S, F, PRECISE>(at, act, chunks, rest, &mut sums);
+            chunk::<S, C, F, PRECISE>(at, act, chunks, rest, &mut sums);
         }
-        let mut all = S::add(sums.products[0], sums.products[1]);
+        let mut all = C::both(sums.products);
         if F::OFFSET {
             all = S::add(all, sums.offsets);
         }
@@ -110,19 +109,23 @@ struct Stored([f32; 16]);
 /// # Safety
 /// 8 groups must be readable at `w`, and the record must have chunk `c`.
 #[inline(always)]
-unsafe fn chunk<S: Simd, F: Format, const PRECISE: bool>(
+unsafe fn chunk<S: Simd, C: Couple<S>, F: Format, const PRECISE: bool>(
     w: *const u8,
     act: &Record<'_>,
     c: usize,
     groups: usize,
-    sums: &mut Sums<S>,
+    sums: &mut Sums<S, C>,
 ) {
     // SAFETY: the caller has 8 readable groups at `w`, and activations for chunk `c`.
     unsafe {
         let mut s = F::scales::<S>(w);
-        if F::OFFSET && groups < 8 {
-            // Offsets of other rows, which the activations' zeros would not cancel if they are not finite.
-            s.offset[0] = S::first(s.offset[0], groups);
+        if groups < 8 {
+            // Those of other rows, which the activations' zeros would not cancel if they are not finite. Blocks that make up
+            // less than a chunk have one scale for each group.
+            s.scale[0] = S::first(s.scale[0], groups);
+            if F::OFFSET {
+                s.offset[0] = S::first(s.offset[0], groups);
+            }
         }
         let mut stored = Stored([0f32; 16]);
         let scales = stored.0.as_mut_ptr();
@@ -144,25 +147,30 @@ unsafe fn chunk<S: Simd, F: Format, const PRECISE: bool>(
                 sums.offsets = S::mul_add(s.offset[0], act_sums, sums.offsets);
             }
         }
-        macro_rules! group {
-            ($($g:literal)*) => {$(
-                if groups > $g {
-                    let codes = F::codes::<S, $g>(w);
-                    let at = c * 256 + 32 * $g;
-                    let a = S::load_bytes(act.codes.as_ptr().add(at).cast());
-                    let mut products = S::dot(S::no_ints(), codes, a, F::SIGNED);
-                    if PRECISE {
-                        let a = S::load_bytes(act.fine.as_ptr().add(at).cast());
-                        products = S::dot(S::times_256(products), codes, a, F::SIGNED);
-                    }
-                    // One scale for all 8 sums of a group, or one for each half of them.
-                    let scale =
-                        if F::SPLIT { S::splat_two(scales.add(2 * $g)) } else { S::splat(scales.add($g)) };
-                    let sum = &mut sums.products[$g % 2];
-                    *sum = S::mul_add(S::from_ints(products), scale, *sum);
+        macro_rules! couple {
+            ($($first:literal $second:literal,)*) => {$(
+                if groups > $first {
+                    let codes = [F::codes::<S, $first>(w), F::codes::<S, $second>(w)];
+                    let first = c * 256 + 32 * $first;
+                    let at = Place {
+                        codes: act.codes.as_ptr().add(first),
+                        fine: act.fine.as_ptr().wrapping_add(first),
+                        scales: scales.add(if F::SPLIT { 2 * $first } else { $first }),
+                    };
+                    sums.products = if F::SPLIT {
+                        if F::SIGNED {
+                            C::add::<PRECISE, true, true>(sums.products, codes, at)
+                        } else {
+                            C::add::<PRECISE, true, false>(sums.products, codes, at)
+                        }
+                    } else if F::SIGNED {
+                        C::add::<PRECISE, false, true>(sums.products, codes, at)
+                    } else {
+                        C::add::<PRECISE, false, false>(sums.products, codes, at)
+                    };
                 }
             )*};
         }
-        group!(0 1 2 3 4 5 6 7);
+        couple!(0 1, 2 3, 4 5, 6 7,);
     }
 }

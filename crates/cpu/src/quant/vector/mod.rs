@@ -17,8 +17,9 @@ use std::ops::Range;
 use wootz_blocks::BlockFormat;
 
 use self::{format::Format, nibbles::*, superblocks::*};
-use super::{Acts, Kernel, Output, Record, Weights};
+use super::{Acts, Chains, Kernel, Output, Record, Weights};
 use crate::isa::Level;
+use simd::Apart;
 #[cfg(target_arch = "aarch64")]
 use simd::neon::{Dotprod, Neon, Pairs};
 #[cfg(target_arch = "x86_64")]
@@ -30,33 +31,43 @@ use simd::{
 /// From this many activation rows on, unpacking weights into tiles is cheaper than decoding them per row.
 const TILE_FROM: usize = 4;
 
-/// The kernels that this processor can run at a level, with their names, the best first.
+/// The kernels that this processor can run at a level, with their names and their rates' probes, the best first.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
+pub(super) fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel, Chains)> {
     use std::arch::is_x86_feature_detected as has;
-    let all: [(bool, &str, Kernel); 3] = [
-        (level == Level::Avx512 && has!("avx512vnni"), "avx512-vnni", avx512_vnni::matmul_rows),
-        (level >= Level::Avx2 && has!("avxvnni"), "avx-vnni", avx_vnni::matmul_rows),
-        (level >= Level::Avx2, "avx2", avx2::matmul_rows),
+    let all: [(bool, &str, Kernel, Chains); 3] = [
+        (
+            level == Level::Avx512 && has!("avx512vnni"),
+            "avx512-vnni",
+            avx512_vnni::matmul_rows,
+            avx512_vnni::chains,
+        ),
+        (level >= Level::Avx2 && has!("avxvnni"), "avx-vnni", avx_vnni::matmul_rows, avx_vnni::chains),
+        (level >= Level::Avx2, "avx2", avx2::matmul_rows, avx2::chains),
     ];
-    all.into_iter().filter_map(|(there, name, kernel)| there.then_some((name, kernel)))
+    all.into_iter().filter_map(|(there, name, kernel, chains)| there.then_some((name, kernel, chains)))
 }
 
-/// The kernels that this processor can run at a level, with their names, the best first.
+/// The kernels that this processor can run at a level, with their names and their rates' probes, the best first.
 #[cfg(target_arch = "aarch64")]
-pub(super) fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel)> {
+pub(super) fn kernels(level: Level) -> impl Iterator<Item = (&'static str, Kernel, Chains)> {
     use std::arch::is_aarch64_feature_detected as has;
-    let all: [(bool, &str, Kernel); 2] = [
-        (level == Level::Neon && has!("dotprod"), "neon-dotprod", neon_dotprod::matmul_rows),
-        (level == Level::Neon, "neon", neon::matmul_rows),
+    let all: [(bool, &str, Kernel, Chains); 2] = [
+        (
+            level == Level::Neon && has!("dotprod"),
+            "neon-dotprod",
+            neon_dotprod::matmul_rows,
+            neon_dotprod::chains,
+        ),
+        (level == Level::Neon, "neon", neon::matmul_rows, neon::chains),
     ];
-    all.into_iter().filter_map(|(there, name, kernel)| there.then_some((name, kernel)))
+    all.into_iter().filter_map(|(there, name, kernel, chains)| there.then_some((name, kernel, chains)))
 }
 
-/// The two products of every format for one instruction set, in a module of that name: what unpacks and multiplies a few
+/// The two products of every format for one instruction set, in a module of that name: what unpacks, what multiplies a few
 /// rows, and what multiplies tiles.
 macro_rules! compile {
-    ($($(#[$meta:meta])* $name:ident: $set:ty, $tile:ty, $features:literal;)*) => {$(
+    ($($(#[$meta:meta])* $name:ident: $set:ty, $couple:ty, $tile:ty, $features:literal;)*) => {$(
         $(#[$meta])*
         mod $name {
             use super::*;
@@ -69,7 +80,7 @@ macro_rules! compile {
                 weights: &Weights<'_>,
                 acts: &Acts<'_>,
                 rows: Range<usize>,
-                out: Output,
+                out: Output<'_>,
             ) {
                 let run = match weights.format {
                     BlockFormat::Q4_0 => run::<Q4_0>,
@@ -93,6 +104,16 @@ macro_rules! compile {
                 unsafe { run(weights, acts, rows, out) }
             }
 
+            /// See [`simd::chains`].
+            ///
+            /// # Safety
+            /// The processor must have the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn chains(rounds: usize) -> usize {
+                // SAFETY: this function has the features.
+                unsafe { simd::chains::<$tile>(rounds) }
+            }
+
             /// The product with one kernel or the other.
             ///
             /// # Safety
@@ -101,11 +122,11 @@ macro_rules! compile {
                 weights: &Weights<'_>,
                 acts: &Acts<'_>,
                 rows: Range<usize>,
-                out: Output,
+                out: Output<'_>,
             ) {
                 // SAFETY: the caller's promises.
                 unsafe {
-                    if acts.rows() < TILE_FROM {
+                    if acts.rows() < TILE_FROM && !acts.is_batch_invariant() {
                         few::<F>(weights, acts, rows, out);
                     } else {
                         many::<F>(weights, acts, rows, out);
@@ -116,15 +137,15 @@ macro_rules! compile {
             /// # Safety
             /// As for `run`.
             #[target_feature(enable = $features)]
-            unsafe fn few<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
+            unsafe fn few<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output<'_>) {
                 // SAFETY: this function has the features; the rest is the caller's promise.
-                unsafe { dot::rows::<$set, F>(w, acts, rows, out) }
+                unsafe { dot::rows::<$set, $couple, F>(w, acts, rows, out) }
             }
 
             /// # Safety
             /// As for `run`.
             #[target_feature(enable = $features)]
-            unsafe fn many<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output) {
+            unsafe fn many<F: Format>(w: &Weights<'_>, acts: &Acts<'_>, rows: Range<usize>, out: Output<'_>) {
                 // SAFETY: this function has the features; the rest is the caller's promise.
                 unsafe { tile::rows::<$set, $tile, F>(w, acts, rows, out) }
             }
@@ -134,13 +155,13 @@ macro_rules! compile {
 
 #[cfg(target_arch = "x86_64")]
 compile! {
-    avx2: Ymm<Pairs>, Ymm<Pairs>, "avx2,fma,f16c";
-    avx_vnni: Ymm<AvxVnni>, Ymm<AvxVnni>, "avxvnni,avx2,fma,f16c";
-    avx512_vnni: Ymm<Avx512Vnni>, Zmm, "avx512vnni,avx512vl,avx512bw,avx512dq,avx512cd,avx512f,avx2,fma,f16c";
+    avx2: Ymm<Pairs>, Apart, Ymm<Pairs>, "avx2,fma,f16c";
+    avx_vnni: Ymm<AvxVnni>, Apart, Ymm<AvxVnni>, "avxvnni,avx2,fma,f16c";
+    avx512_vnni: Ymm<Avx512Vnni>, Zmm, Zmm, "avx512vnni,avx512vl,avx512bw,avx512dq,avx512cd,avx512f,avx2,fma,f16c";
 }
 
 #[cfg(target_arch = "aarch64")]
 compile! {
-    neon: Neon<Pairs>, Neon<Pairs>, "neon";
-    neon_dotprod: Neon<Dotprod>, Neon<Dotprod>, "neon,dotprod";
+    neon: Neon<Pairs>, Apart, Neon<Pairs>, "neon";
+    neon_dotprod: Neon<Dotprod>, Apart, Neon<Dotprod>, "neon,dotprod";
 }

@@ -24,7 +24,7 @@ pub(super) unsafe fn rows<S: Simd, L: Lanes, F: Format>(
     weights: &Weights<'_>,
     acts: &Acts<'_>,
     rows: Range<usize>,
-    out: Output,
+    out: Output<'_>,
 ) {
     let mut panels = [Panel::boxed(), Panel::boxed()];
     let used = Tile::<L, F>::ROWS / panel::ROWS;
@@ -81,7 +81,7 @@ impl<L: Lanes, F: Format> Tile<'_, L, F> {
     /// # Safety
     /// The columns must exist in `acts`, and the tile's rows of every activation row must be writable in `out`.
     #[inline(always)]
-    unsafe fn all_acts(&self, acts: &Acts<'_>, out: Output) {
+    unsafe fn all_acts(&self, acts: &Acts<'_>, out: Output<'_>) {
         // SAFETY: the caller's promises.
         unsafe {
             match acts.layout().precise() {
@@ -94,7 +94,7 @@ impl<L: Lanes, F: Format> Tile<'_, L, F> {
     /// # Safety
     /// As `all_acts`; `PRECISE` says whether activations have fine codes.
     #[inline(always)]
-    unsafe fn acts_as<const PRECISE: bool>(&self, acts: &Acts<'_>, out: Output) {
+    unsafe fn acts_as<const PRECISE: bool>(&self, acts: &Acts<'_>, out: Output<'_>) {
         let n = acts.rows();
         for first in (0..n).step_by(Self::ACTS) {
             let last = n.min(first + Self::ACTS) - 1;
@@ -122,7 +122,7 @@ impl<L: Lanes, F: Format> Tile<'_, L, F> {
         &self,
         acts: &Acts<'_>,
         rows: Range<usize>,
-        out: Output,
+        out: Output<'_>,
     ) {
         // SAFETY: the caller's promises: rows and columns exist, and the output may be written.
         unsafe {
@@ -142,7 +142,7 @@ impl<L: Lanes, F: Format> Tile<'_, L, F> {
             }
             for (i, row) in rows.enumerate().take(A) {
                 for (v, sums) in sums.iter().enumerate() {
-                    self.store(sums[i], self.row + v * L::COUNT, out.ptr.add(row * out.stride));
+                    self.store(sums[i], self.row + v * L::COUNT, out.row(row));
                 }
             }
         }

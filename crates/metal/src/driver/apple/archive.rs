@@ -6,14 +6,17 @@ use objc2_foundation::{NSArray, NSURL};
 use objc2_metal::{MTLBinaryArchive, MTLBinaryArchiveDescriptor};
 use std::path::PathBuf;
 
+/// A compiled pipeline.
+type State = Retained<ProtocolObject<dyn MTLComputePipelineState>>;
+
 pub struct Archive {
-    state: Mutex<Option<State>>,
+    open: Mutex<Option<Open>>,
 }
 
-struct State {
+struct Open {
     archive: Retained<ProtocolObject<dyn MTLBinaryArchive>>,
     path: PathBuf,
-    /// Pipelines added since the last save.
+    /// Pipelines added since the last save; those that were found do not count.
     added: usize,
 }
 
@@ -25,10 +28,10 @@ unsafe impl Sync for Archive {}
 impl Archive {
     /// The archive of a device, read from `WOOTZ_CACHE` or the user's cache folder if it is there.
     pub fn open(device: &ProtocolObject<dyn MTLDevice>, name: &str) -> Archive {
-        Archive { state: Mutex::new(Archive::find(device, name)) }
+        Archive { open: Mutex::new(Archive::find(device, name)) }
     }
 
-    fn find(device: &ProtocolObject<dyn MTLDevice>, name: &str) -> Option<State> {
+    fn find(device: &ProtocolObject<dyn MTLDevice>, name: &str) -> Option<Open> {
         let folder = match std::env::var_os("WOOTZ_CACHE") {
             Some(folder) => PathBuf::from(folder),
             None => PathBuf::from(std::env::var_os("HOME")?).join("Library/Caches/wootz"),
@@ -46,33 +49,49 @@ impl Archive {
             descriptor.setUrl(None);
             device.newBinaryArchiveWithDescriptor_error(&descriptor)
         });
-        Some(State { archive: archive.ok()?, path, added: 0 })
+        Some(Open { archive: archive.ok()?, path, added: 0 })
     }
 
-    /// Lets a pipeline be found in the archive.
-    pub fn offer(&self, descriptor: &MTLComputePipelineDescriptor) {
-        if let Some(state) = &*self.state.lock() {
-            descriptor.setBinaryArchives(Some(&NSArray::from_slice(&[&*state.archive])));
+    /// The pipeline of a descriptor: from the archive, or compiled and then added to it. Archives are not thread-safe, so that one lock
+    /// is held for every use; compiling itself is outside of it and knows nothing of the archive.
+    pub fn pipeline(
+        &self,
+        descriptor: &MTLComputePipelineDescriptor,
+        make: impl Fn(MTLPipelineOption) -> std::result::Result<State, Retained<NSError>>,
+    ) -> std::result::Result<State, Retained<NSError>> {
+        if let Some(found) = self.find_pipeline(descriptor, &make) {
+            return Ok(found);
         }
-    }
-
-    /// Adds a pipeline.
-    pub fn add(&self, descriptor: &MTLComputePipelineDescriptor) {
-        if let Some(state) = &mut *self.state.lock()
-            && state.archive.addComputePipelineFunctionsWithDescriptor_error(descriptor).is_ok()
+        let made = make(MTLPipelineOption::None)?;
+        if let Some(open) = &mut *self.open.lock()
+            && open.archive.addComputePipelineFunctionsWithDescriptor_error(descriptor).is_ok()
         {
-            state.added += 1;
+            open.added += 1;
         }
+        Ok(made)
+    }
+
+    fn find_pipeline(
+        &self,
+        descriptor: &MTLComputePipelineDescriptor,
+        make: impl Fn(MTLPipelineOption) -> std::result::Result<State, Retained<NSError>>,
+    ) -> Option<State> {
+        let guard = self.open.lock();
+        let open = guard.as_ref()?;
+        descriptor.setBinaryArchives(Some(&NSArray::from_slice(&[&*open.archive])));
+        let found = make(MTLPipelineOption::FailOnBinaryArchiveMiss);
+        descriptor.setBinaryArchives(None);
+        found.ok()
     }
 
     /// Writes what was added: to a file beside the archive, then over it, so that readers see a whole one.
     pub fn save(&self) {
-        let mut guard = self.state.lock();
-        let Some(state) = guard.as_mut().filter(|state| state.added > 0) else { return };
-        let next = state.path.with_extension(format!("{}.part", std::process::id()));
-        let written = url(&next).is_some_and(|to| state.archive.serializeToURL_error(&to).is_ok());
-        if written && std::fs::rename(&next, &state.path).is_ok() {
-            state.added = 0;
+        let mut guard = self.open.lock();
+        let Some(open) = guard.as_mut().filter(|open| open.added > 0) else { return };
+        let next = open.path.with_extension(format!("{}.part", std::process::id()));
+        let written = url(&next).is_some_and(|to| open.archive.serializeToURL_error(&to).is_ok());
+        if written && std::fs::rename(&next, &open.path).is_ok() {
+            open.added = 0;
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::*;
 use objc2::{msg_send, sel};
-use objc2_foundation::NSObjectProtocol;
 use objc2_metal::{MTLBuffer, MTLResidencySet, MTLResidencySetDescriptor, MTLResource, MTLResourceOptions};
 
 /// A buffer of the device. Host memory that it lies over is kept as long as it lives.
@@ -78,7 +77,7 @@ impl AppleMemory {
 impl Drop for AppleMemory {
     fn drop(&mut self) {
         if let Some(set) = &self.residency {
-            set.remove(&self.buffer);
+            autoreleasepool(|_| set.remove(&self.buffer));
         }
     }
 }
@@ -119,7 +118,8 @@ impl Residency {
         // SAFETY: every object answers whether it responds to a selector.
         let is_there: bool =
             unsafe { msg_send![device, respondsToSelector: sel!(newResidencySetWithDescriptor:error:)] };
-        if !is_there {
+        // Virtual machines know the selector, but their sets do not work; nor do they have the family.
+        if !is_there || !device.supportsFamily(MTLGPUFamily::Metal3) {
             return None;
         }
         let descriptor = MTLResidencySetDescriptor::new();
@@ -136,10 +136,12 @@ impl Residency {
         changes.pending = true;
     }
 
+    /// Takes effect at once: the memory of a buffer without a copy is unmapped next.
     fn remove(&self, buffer: &ProtocolObject<dyn MTLBuffer>) {
         let mut changes = self.set.lock();
         changes.set.removeAllocation(ProtocolObject::from_ref(buffer));
-        changes.pending = true;
+        changes.set.commit();
+        changes.pending = false;
     }
 
     /// Lets changes take effect, before a batch that may use them.
@@ -157,7 +159,3 @@ pub fn own(memory: &Memory) -> Result<&AppleMemory> {
         .downcast_ref()
         .ok_or_else(|| DriverError::Failed("a buffer of another device was used".into()))
 }
-
-const _: fn(&ProtocolObject<dyn MTLDevice>) = |device| {
-    let _ = device.isKindOfClass(objc2::class!(NSObject));
-};

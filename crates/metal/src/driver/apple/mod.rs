@@ -1,7 +1,8 @@
 //! The driver over Apple's Metal.
 //!
 //! Buffers are untracked: the plan's barriers order launches inside a batch, and an event orders batches, which so run one after the
-//! other although Metal could overlap them. Everything carries a label for Instruments. `WOOTZ_METAL_CAPTURE=file.gputrace` writes a
+//! other although Metal could overlap them. A batch that fails signals its event from the host, so that the next one runs. Every call
+//! has an autorelease pool of its own: threads of a Rust program have none. Everything carries a label for Instruments. `WOOTZ_METAL_CAPTURE=file.gputrace` writes a
 //! trace of the first batch (`METAL_CAPTURE_ENABLED=1` allows it outside of Xcode).
 
 mod archive;
@@ -13,13 +14,15 @@ use super::*;
 use archive::Archive;
 use capture::Capture;
 use memory::{AppleMemory, Residency};
-use objc2::rc::Retained;
+use objc2::available;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::{NSError, NSString};
 use objc2_metal::{
     MTLCommandQueue, MTLCompileOptions, MTLComputePipelineDescriptor, MTLComputePipelineState,
-    MTLCreateSystemDefaultDevice, MTLDataType, MTLDevice, MTLEvent, MTLFunction, MTLFunctionConstantValues,
-    MTLGPUFamily, MTLLanguageVersion, MTLLibrary, MTLPipelineOption,
+    MTLCopyAllDevices, MTLCreateSystemDefaultDevice, MTLDataType, MTLDevice, MTLFunction,
+    MTLFunctionConstantValues, MTLGPUFamily, MTLLanguageVersion, MTLLibrary, MTLPipelineOption,
+    MTLSharedEvent,
 };
 use parking_lot::Mutex;
 use std::ptr::NonNull;
@@ -30,7 +33,7 @@ pub struct AppleDevice {
     device: Retained<ProtocolObject<dyn MTLDevice>>,
     queue: Retained<ProtocolObject<dyn MTLCommandQueue>>,
     /// Orders batches; the count is of those handed over.
-    event: Retained<ProtocolObject<dyn MTLEvent>>,
+    event: Retained<ProtocolObject<dyn MTLSharedEvent>>,
     submitted: Mutex<u64>,
     residency: Option<Arc<Residency>>,
     archive: Archive,
@@ -71,7 +74,25 @@ fn text(error: &NSError) -> String {
     format!("{} (code {})", error.localizedDescription(), error.code())
 }
 
-/// Families from the newest on, with their names.
+fn facts(device: &ProtocolObject<dyn MTLDevice>, family: &str) -> Facts {
+    let is_apple = family.starts_with("apple");
+    Facts {
+        name: device.name().to_string(),
+        family: family.to_string(),
+        simd_width: 32,
+        simdgroup_matrix: is_apple,
+        bfloat: is_apple,
+        max_threads: device.maxThreadsPerThreadgroup().width as u32,
+        max_threadgroup_memory: device.maxThreadgroupMemoryLength() as u32,
+        max_buffer: device.maxBufferLength(),
+        working_set: device.recommendedMaxWorkingSetSize() as usize,
+        unified: device.hasUnifiedMemory(),
+        page: usize::try_from(getpagesize()).unwrap_or(16 << 10),
+        software: false,
+    }
+}
+
+/// Families from the newest on, with their names. Older ones lack `simd_sum` and its like.
 const FAMILIES: [(MTLGPUFamily, &str); 5] = [
     (MTLGPUFamily::Apple10, "apple10"),
     (MTLGPUFamily::Apple9, "apple9"),
@@ -80,34 +101,53 @@ const FAMILIES: [(MTLGPUFamily, &str); 5] = [
     (MTLGPUFamily::Mac2, "mac2"),
 ];
 
+// Without CoreGraphics in the process, macOS may give no default device.
+#[cfg_attr(target_os = "macos", link(name = "CoreGraphics", kind = "framework"))]
+unsafe extern "C" {}
+
+unsafe extern "C" {
+    /// Of the C library: bytes of a page.
+    safe fn getpagesize() -> i32;
+}
+
+/// Only a compiled kernel tells how many lanes a simdgroup of a GPU has that is not Apple's.
+const PROBE: &str = "#include <metal_stdlib>\nusing namespace metal;\nkernel void probe(device uint* x [[buffer(0)]]) { x[0] = 0; }";
+
+/// The system's default device, or else its first.
+fn system_device() -> Option<Retained<ProtocolObject<dyn MTLDevice>>> {
+    MTLCreateSystemDefaultDevice().or_else(|| MTLCopyAllDevices().firstObject())
+}
+
 impl AppleDevice {
-    /// The system's default device.
+    /// The system's GPU; an error that says why, where there is none that the kernels run on.
     pub fn new() -> Result<AppleDevice> {
-        let device = MTLCreateSystemDefaultDevice().ok_or_else(|| {
+        autoreleasepool(|_| AppleDevice::open())
+    }
+
+    fn open() -> Result<AppleDevice> {
+        if !available!(macos = 14.0, ios = 17.0, ..) {
+            let reason = "the kernels are written in Metal 3.1, which needs macOS 14 or iOS 17";
+            return Err(DriverError::Unavailable(reason.into()));
+        }
+        let device = system_device().ok_or_else(|| {
             DriverError::Unavailable("this machine has no Metal device; `softmetal` runs everywhere".into())
         })?;
-        let missing = |what: &str| DriverError::Unavailable(format!("the Metal device gave no {what}"));
+        let name = device.name().to_string();
+        let family = FAMILIES.iter().find(|(family, _)| device.supportsFamily(*family));
+        let Some((_, family)) = family else {
+            return Err(DriverError::Unavailable(format!(
+                "{name} lacks simd reductions, which the kernels use: they need a GPU of family Apple7 (A14, M1) or Mac2, \
+                 and a virtual machine has neither; use the cpu, or `softmetal`"
+            )));
+        };
+        let missing = |what: &str| DriverError::Unavailable(format!("{name} gave no {what}"));
         let queue = device.newCommandQueue().ok_or_else(|| missing("command queue"))?;
         queue.setLabel(Some(&NSString::from_str("wootz")));
-        let event = device.newEvent().ok_or_else(|| missing("event"))?;
-        let family = FAMILIES.iter().find(|(family, _)| device.supportsFamily(*family));
-        let family = family.map_or("unknown", |(_, name)| *name);
-        let is_apple = family.starts_with("apple");
-        let facts = Facts {
-            name: device.name().to_string(),
-            family: family.to_string(),
-            simd_width: 32,
-            simdgroup_matrix: is_apple,
-            bfloat: is_apple,
-            max_threads: device.maxThreadsPerThreadgroup().width as u32,
-            max_threadgroup_memory: device.maxThreadgroupMemoryLength() as u32,
-            max_buffer: device.maxBufferLength(),
-            working_set: device.recommendedMaxWorkingSetSize() as usize,
-            unified: device.hasUnifiedMemory(),
-            software: false,
-        };
+        let event = device.newSharedEvent().ok_or_else(|| missing("event"))?;
         let residency = Residency::new(&device, &queue).map(Arc::new);
-        let archive = Archive::open(&device, &facts.name);
+        let archive = Archive::open(&device, &name);
+        let facts = facts(&device, family);
+        let capture = Capture::current();
         let mut opened = AppleDevice {
             device,
             queue,
@@ -115,14 +155,12 @@ impl AppleDevice {
             submitted: Mutex::new(0),
             residency,
             archive,
-            capture: Capture::current(),
+            capture,
             facts,
         };
-        if !is_apple {
-            // Lanes differ between makers of GPUs, and only a compiled kernel tells.
-            let probe = "kernel void probe(device uint* x [[buffer(0)]]) { x[0] = 0; }";
+        if !opened.facts.simdgroup_matrix {
             let program =
-                Program { source: probe, kernel: "probe", constants: &[], label: "probe", fast_math: false };
+                Program { source: PROBE, kernel: "probe", constants: &[], label: "probe", fast_math: false };
             opened.facts.simd_width = opened.pipeline(&program)?.simd_width();
         }
         Ok(opened)
@@ -173,7 +211,9 @@ impl Device for AppleDevice {
     }
 
     fn buffer(&self, bytes: usize, storage: Storage) -> Result<Memory> {
-        Ok(Arc::new(AppleMemory::new(&self.device, bytes, storage, self.residency.clone())?))
+        autoreleasepool(|_| {
+            Ok(Arc::new(AppleMemory::new(&self.device, bytes, storage, self.residency.clone())?) as Memory)
+        })
     }
 
     unsafe fn wrap(
@@ -182,37 +222,44 @@ impl Device for AppleDevice {
         bytes: usize,
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Memory> {
-        // SAFETY: the caller's promise.
-        let memory = unsafe { AppleMemory::wrap(&self.device, start, bytes, owner, self.residency.clone())? };
-        Ok(Arc::new(memory))
+        autoreleasepool(|_| {
+            // SAFETY: the caller's promise.
+            let memory =
+                unsafe { AppleMemory::wrap(&self.device, start, bytes, owner, self.residency.clone())? };
+            Ok(Arc::new(memory) as Memory)
+        })
     }
 
     fn pipeline(&self, program: &Program<'_>) -> Result<Pipeline> {
-        let function = self.function(program)?;
-        let descriptor = MTLComputePipelineDescriptor::new();
-        descriptor.setLabel(Some(&NSString::from_str(program.label)));
-        descriptor.setComputeFunction(Some(&function));
-        self.archive.offer(&descriptor);
-        let state = self
-            .device
-            .newComputePipelineStateWithDescriptor_options_reflection_error(
-                &descriptor,
-                MTLPipelineOption::None,
-                None,
-            )
-            .map_err(|e| DriverError::Compile { kernel: program.label.to_string(), message: text(&e) })?;
-        self.archive.add(&descriptor);
-        Ok(Arc::new(ApplePipeline(state)))
+        autoreleasepool(|_| {
+            let function = self.function(program)?;
+            let descriptor = MTLComputePipelineDescriptor::new();
+            descriptor.setLabel(Some(&NSString::from_str(program.label)));
+            descriptor.setComputeFunction(Some(&function));
+            let make = |option| {
+                let device = &self.device;
+                device.newComputePipelineStateWithDescriptor_options_reflection_error(
+                    &descriptor,
+                    option,
+                    None,
+                )
+            };
+            let state = self
+                .archive
+                .pipeline(&descriptor, make)
+                .map_err(|e| DriverError::Compile { kernel: program.label.to_string(), message: text(&e) })?;
+            Ok(Arc::new(ApplePipeline(state)) as Pipeline)
+        })
     }
 
     fn persist(&self) {
-        self.archive.save();
+        autoreleasepool(|_| self.archive.save());
     }
 
     fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>> {
         // Held until the batch is committed, so that batches get their numbers in the order in which they run.
         let mut submitted = self.submitted.lock();
-        let running = AppleRunning::start(self, batch, *submitted)?;
+        let running = autoreleasepool(|_| AppleRunning::start(self, batch, *submitted))?;
         *submitted += 1;
         Ok(Box::new(running))
     }

@@ -3,13 +3,14 @@
 use super::*;
 use block2::RcBlock;
 use objc2_metal::{
-    MTLBarrierScope, MTLBlitCommandEncoder, MTLCommandBuffer, MTLCommandBufferStatus, MTLCommandEncoder,
-    MTLComputeCommandEncoder, MTLDispatchType, MTLSize,
+    MTLBarrierScope, MTLCommandBuffer, MTLCommandBufferStatus, MTLCommandEncoder, MTLComputeCommandEncoder,
+    MTLDispatchType, MTLSize,
 };
 
 /// A committed command buffer.
 pub struct AppleRunning {
     command: Retained<ProtocolObject<dyn MTLCommandBuffer>>,
+    keep: Keep,
 }
 
 // SAFETY: after `commit` a command buffer is only waited for and asked for its outcome, which any thread may do.
@@ -22,17 +23,17 @@ impl AppleRunning {
     /// Encodes and commits a batch, behind the `before` batches handed over so far.
     pub fn start(device: &AppleDevice, batch: Batch<'_>, before: u64) -> Result<AppleRunning> {
         let none = || DriverError::Failed("Metal gave no command buffer".into());
-        let capturing = device.capture.begin(&device.device);
         let command = device.queue.commandBuffer().ok_or_else(none)?;
         command.setLabel(Some(&NSString::from_str(batch.label)));
-        command.encodeWaitForEvent_value(&device.event, before);
+        let event = ProtocolObject::from_ref(&*device.event);
+        command.encodeWaitForEvent_value(event, before);
         encode(&command, batch.commands)?;
-        command.encodeSignalEvent_value(&device.event, before + 1);
-        let keep = Mutex::new(Some(batch.keep));
-        let done =
-            RcBlock::new(move |_: NonNull<ProtocolObject<dyn MTLCommandBuffer>>| drop(keep.lock().take()));
-        // SAFETY: the block is a valid one, which Metal copies; what it captures may be dropped on any thread.
+        command.encodeSignalEvent_value(event, before + 1);
+        let keep: Keep = Arc::new(Mutex::new(Some(batch.keep)));
+        let done = at_the_end(device.event.clone(), before + 1, keep.clone());
+        // SAFETY: the block is a valid one, which Metal copies; what it captures may be used and dropped on any thread.
         unsafe { command.addCompletedHandler(RcBlock::as_ptr(&done)) };
+        let capturing = device.capture.begin(&device.device);
         if let Some(residency) = &device.residency {
             residency.commit();
         }
@@ -41,13 +42,36 @@ impl AppleRunning {
             command.waitUntilCompleted();
             device.capture.end();
         }
-        Ok(AppleRunning { command })
+        Ok(AppleRunning { command, keep })
     }
+}
+
+/// What happens when a command buffer ends: a failed one has signalled nothing, and the next batch waits for it.
+fn at_the_end(
+    event: Retained<ProtocolObject<dyn MTLSharedEvent>>,
+    value: u64,
+    keep: Keep,
+) -> RcBlock<dyn Fn(NonNull<ProtocolObject<dyn MTLCommandBuffer>>)> {
+    RcBlock::new(move |command: NonNull<ProtocolObject<dyn MTLCommandBuffer>>| {
+        // SAFETY: Metal calls handlers with a command buffer that lives during the call.
+        let failed = unsafe { command.as_ref() }.status() == MTLCommandBufferStatus::Error;
+        if failed && event.signaledValue() < value {
+            event.setSignaledValue(value);
+        }
+        drop(keep.lock().take());
+    })
 }
 
 impl Running for AppleRunning {
     fn wait(self: Box<Self>) -> Result<Finished> {
+        autoreleasepool(|_| self.outcome())
+    }
+}
+
+impl AppleRunning {
+    fn outcome(&self) -> Result<Finished> {
         self.command.waitUntilCompleted();
+        drop(self.keep.lock().take());
         if self.command.status() == MTLCommandBufferStatus::Error {
             let error = self.command.error();
             let message = error.as_ref().map_or_else(|| "no reason given".to_string(), |e| text(e));
@@ -61,83 +85,42 @@ impl Running for AppleRunning {
     }
 }
 
-/// The encoder that is open, of the kind that the next command needs.
-enum Open {
-    None,
-    Compute(Retained<ProtocolObject<dyn MTLComputeCommandEncoder>>),
-    Blit(Retained<ProtocolObject<dyn MTLBlitCommandEncoder>>),
-}
-
-/// The open encoder; it must end before it goes, also where encoding fails.
-struct Encoder(Open);
-
-impl Encoder {
-    fn close(&mut self) {
-        match &self.0 {
-            Open::None => {}
-            Open::Compute(encoder) => encoder.endEncoding(),
-            Open::Blit(encoder) => encoder.endEncoding(),
-        }
-        self.0 = Open::None;
-    }
-}
+/// An encoder, which must end before it goes, also where encoding fails.
+struct Encoder(Retained<ProtocolObject<dyn MTLComputeCommandEncoder>>);
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        self.close();
+        self.0.endEncoding();
+    }
+}
+
+/// A debug group, which must be closed before its encoder ends.
+struct Group<'a>(&'a ProtocolObject<dyn MTLComputeCommandEncoder>);
+
+impl<'a> Group<'a> {
+    fn open(encoder: &'a ProtocolObject<dyn MTLComputeCommandEncoder>, label: &str) -> Group<'a> {
+        encoder.pushDebugGroup(&NSString::from_str(label));
+        Group(encoder)
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        self.0.popDebugGroup();
     }
 }
 
 fn encode(command: &ProtocolObject<dyn MTLCommandBuffer>, commands: &[Command<'_>]) -> Result<()> {
-    let none = || DriverError::Failed("Metal gave no encoder".into());
-    let mut open = Encoder(Open::None);
+    let encoder = command
+        .computeCommandEncoderWithDispatchType(MTLDispatchType::Concurrent)
+        .ok_or_else(|| DriverError::Failed("Metal gave no encoder".into()))?;
+    let encoder = Encoder(encoder);
     for item in commands {
         match item {
-            Command::Barrier => {
-                if let Open::Compute(encoder) = &open.0 {
-                    encoder.memoryBarrierWithScope(MTLBarrierScope::Buffers);
-                }
-            }
-            Command::Dispatch(dispatch) => {
-                if !matches!(open.0, Open::Compute(_)) {
-                    open.close();
-                    let encoder = command.computeCommandEncoderWithDispatchType(MTLDispatchType::Concurrent);
-                    open.0 = Open::Compute(encoder.ok_or_else(none)?);
-                }
-                if let Open::Compute(encoder) = &open.0 {
-                    launch(encoder, dispatch)?;
-                }
-            }
-            Command::Copy { from, to, bytes } => {
-                if !matches!(open.0, Open::Blit(_)) {
-                    open.close();
-                    open.0 = Open::Blit(command.blitCommandEncoder().ok_or_else(none)?);
-                }
-                if let Open::Blit(encoder) = &open.0 {
-                    let (source, target) = (memory::own(from.0)?, memory::own(to.0)?);
-                    let inside = |m: &AppleMemory, at: usize| {
-                        at.checked_add(*bytes).is_some_and(|end| end <= m.length())
-                    };
-                    if !inside(source, from.1) || !inside(target, to.1) {
-                        return Err(DriverError::Failed(format!(
-                            "a copy of {bytes} bytes leaves its buffers"
-                        )));
-                    }
-                    // SAFETY: both ranges were checked.
-                    unsafe {
-                        encoder.copyFromBuffer_sourceOffset_toBuffer_destinationOffset_size(
-                            source.buffer(),
-                            from.1,
-                            target.buffer(),
-                            to.1,
-                            *bytes,
-                        );
-                    }
-                }
-            }
+            Command::Barrier => encoder.0.memoryBarrierWithScope(MTLBarrierScope::Buffers),
+            Command::Dispatch(dispatch) => launch(&encoder.0, dispatch)?,
         }
     }
-    open.close();
     Ok(())
 }
 
@@ -153,19 +136,13 @@ fn launch(encoder: &ProtocolObject<dyn MTLComputeCommandEncoder>, dispatch: &Dis
             pipeline.max_threads()
         )));
     }
-    encoder.pushDebugGroup(&NSString::from_str(dispatch.label));
+    let _group = Group::open(encoder, dispatch.label);
     encoder.setComputePipelineState(&pipeline.0);
     for (index, argument) in dispatch.arguments.iter().enumerate() {
         match argument {
             Argument::Buffer(memory, offset) => {
                 let own = memory::own(memory)?;
-                if *offset > own.length() {
-                    return Err(DriverError::Failed(format!(
-                        "{}: argument {index} starts at byte {offset} of {}",
-                        dispatch.label,
-                        own.length()
-                    )));
-                }
+                check_offset(dispatch, index, memory, *offset)?;
                 // SAFETY: the offset lies in the buffer; the batch keeps it alive until it ends.
                 unsafe { encoder.setBuffer_offset_atIndex(Some(own.buffer()), *offset, index) };
             }
@@ -186,7 +163,6 @@ fn launch(encoder: &ProtocolObject<dyn MTLComputeCommandEncoder>, dispatch: &Dis
         Grid::Groups(groups) => encoder.dispatchThreadgroups_threadsPerThreadgroup(size(groups), threads),
         Grid::Threads(grid) => encoder.dispatchThreads_threadsPerThreadgroup(size(grid), threads),
     }
-    encoder.popDebugGroup();
     Ok(())
 }
 

@@ -150,7 +150,7 @@ class Backend:
         """Computes every array of this backend that is not computed yet."""
         with self._lock:
             arrays = list(self._buffers.values())
-        _native._eval(*arrays)
+        _native.eval(*arrays)
 
     def compile_kernel(self, kernel, signature=None, *, constants=None, shape=None):
         """A kernel for this backend: from a Python function over arrays, traced once for each signature, or from source

@@ -14,7 +14,7 @@ struct Bench {
 }
 
 /// One launch, ready to be repeated.
-struct Launch<'a> {
+struct LaunchStyle<'a> {
     pipeline: Pipeline,
     buffers: Vec<&'a Buffer>,
     groups: Size,
@@ -43,7 +43,7 @@ impl Bench {
     }
 
     /// Seconds of one launch: the best of several runs of `repeats` launches.
-    fn time(&self, l: &Launch<'_>, repeats: u32) -> Result<f64> {
+    fn time(&self, l: &LaunchStyle<'_>, repeats: u32) -> Result<f64> {
         let mut best = f64::MAX;
         for _ in 0..5 {
             let command = self.queue.command_buffer();
@@ -99,7 +99,7 @@ fn main() -> Result<()> {
 fn elementwise(b: &Bench) -> Result<()> {
     let n = 1 << 22;
     let (x, y) = (b.buffer(n)?, b.buffer(n)?);
-    let l = Launch {
+    let l = LaunchStyle {
         pipeline: b.pipeline("saxpy")?,
         buffers: vec![&x, &y],
         groups: Size(n as u32 / 256, 1, 1),
@@ -119,7 +119,7 @@ fn elementwise(b: &Bench) -> Result<()> {
 
 fn launches(b: &Bench) -> Result<()> {
     let (x, y) = (b.buffer(256)?, b.buffer(256)?);
-    let l = Launch {
+    let l = LaunchStyle {
         pipeline: b.pipeline("saxpy")?,
         buffers: vec![&x, &y],
         groups: Size(1, 1, 1),
@@ -131,7 +131,7 @@ fn launches(b: &Bench) -> Result<()> {
 
 fn barriers(b: &Bench) -> Result<()> {
     let o = b.buffer(256 * 64)?;
-    let l = Launch {
+    let l = LaunchStyle {
         pipeline: b.pipeline("barriers")?,
         buffers: vec![&o],
         groups: Size(64, 1, 1),
@@ -144,7 +144,7 @@ fn barriers(b: &Bench) -> Result<()> {
         ours * 1e3,
         ours * 1e9 / (64.0 * 256.0 * 100.0)
     );
-    let l = Launch {
+    let l = LaunchStyle {
         pipeline: b.pipeline("simd_sums")?,
         buffers: vec![&o],
         groups: Size(64, 1, 1),
@@ -163,7 +163,7 @@ fn barriers(b: &Bench) -> Result<()> {
 fn gemm(b: &Bench) -> Result<()> {
     let n = 256usize;
     let (x, y, z) = (b.buffer(n * n)?, b.buffer(n * n)?, b.buffer(n * n)?);
-    let l = Launch {
+    let l = LaunchStyle {
         pipeline: b.pipeline("gemm")?,
         buffers: vec![&x, &y, &z],
         groups: Size(n as u32 / 32, n as u32 / 32, 1),
@@ -197,7 +197,7 @@ fn q4k(b: &Bench) -> Result<()> {
         .collect();
     w.write_bytes(0, &bytes)?;
     let (x, y) = (b.buffer(columns)?, b.buffer(rows)?);
-    let l = Launch {
+    let l = LaunchStyle {
         pipeline: b.pipeline("mul_mv_q4_K")?,
         buffers: vec![&w, &x, &y],
         groups: Size(rows as u32 / 4, 1, 1),

@@ -1,10 +1,10 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand};
-use softmetal::{CompileOptions, DeviceOptions, Error, Family, Result};
-use std::path::PathBuf;
+use softmetal::{CompileOptions, Device, DeviceOptions, Error, Family, Library, Result};
+use std::path::{Path, PathBuf};
 
-/// Metal compute kernels on any machine: list, check, run.
+/// Metal compute kernels on any machine: list, check, run, test.
 #[derive(Debug, Parser)]
 #[command(name = "softmetal", version, about)]
 pub struct Cli {
@@ -22,10 +22,12 @@ pub enum Verb {
     Check(CheckArgs),
     /// Run one kernel
     Run(Box<RunArgs>),
+    /// Run the cases of a softmetal.toml and compare with expected arrays
+    Test(TestArgs),
 }
 
 /// How sources are read.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
     /// Folder for #include (repeatable)
     #[arg(short = 'I', value_name = "DIR")]
@@ -39,14 +41,14 @@ pub struct SourceArgs {
     /// GPU family: mac2, apple7, apple8, apple9, apple10
     #[arg(long, default_value = "apple7")]
     pub family: String,
-    /// Keep multiplications and additions apart
+    /// Fuse multiplications and additions only within an expression
     #[arg(long)]
     pub no_fast_math: bool,
 }
 
 impl SourceArgs {
     /// The options for one file.
-    pub fn compile(&self, file: &std::path::Path) -> Result<CompileOptions> {
+    pub fn compile(&self, file: &Path) -> Result<CompileOptions> {
         let mut include_dirs = self.include.clone();
         if let Some(dir) = file.parent() {
             include_dirs.insert(0, if dir.as_os_str().is_empty() { ".".into() } else { dir.to_path_buf() });
@@ -82,41 +84,72 @@ impl SourceArgs {
     }
 }
 
-/// Reads a source file.
-pub fn read(file: &std::path::Path) -> Result<String> {
-    std::fs::read_to_string(file)
-        .map_err(|e| Error::Io { path: file.display().to_string(), message: e.to_string() })
+/// Opens Metal source or a metallib.
+pub fn open(device: &Device, file: &Path, source: &SourceArgs) -> Result<Library> {
+    let compiled =
+        |bytes: &[u8]| bytes.starts_with(b"MTLB") || file.extension().is_some_and(|e| e == "metallib");
+    let failed = |e: std::io::Error| Error::Io { path: file.display().to_string(), message: e.to_string() };
+    let bytes = std::fs::read(file).map_err(failed)?;
+    if compiled(&bytes) {
+        return Library::from_metallib_bytes(bytes, &file.display().to_string());
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Error::Io {
+        path: file.display().to_string(),
+        message: "it is neither a metallib nor source in UTF-8".into(),
+    })?;
+    device.new_library(&text, &source.compile(file)?)
 }
 
 /// `softmetal list`
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Metal source
+    /// Metal source or metallib
     pub file: PathBuf,
     /// How to read it
     #[command(flatten)]
     pub source: SourceArgs,
+    /// Only names, without bindings; a metallib is then not disassembled
+    #[arg(long)]
+    pub names: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
+/// What `softmetal check` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// A line per kernel
+    Text,
+    /// One JSON object
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands that annotate lines on GitHub
+    Github,
+    /// JUnit's XML, one test per kernel
+    Junit,
+}
+
 /// `softmetal check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Metal sources
+    /// Metal sources and metallibs
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// How to read them
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Only this kernel
+    /// Only this kernel (repeatable)
     #[arg(long)]
-    pub kernel: Option<String>,
+    pub kernel: Vec<String>,
     /// Also make machine code for every kernel
     #[arg(long)]
     pub codegen: bool,
-    /// Print JSON
+    /// How to print: for people, or for a pipeline
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// The same as --format json
     #[arg(long)]
     pub json: bool,
 }
@@ -124,7 +157,7 @@ pub struct CheckArgs {
 /// `softmetal run`
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Metal source
+    /// Metal source or metallib
     pub file: PathBuf,
     /// Kernel name
     pub kernel: String,
@@ -143,6 +176,15 @@ pub struct RunArgs {
     /// Argument: I=FILE.npy, I=zeros:TYPE:N, I=ones:TYPE:N, I=iota:TYPE:N, I=rand:TYPE:N[:SEED], I=TYPE:VALUE
     #[arg(long = "arg", value_name = "I=WHAT")]
     pub args: Vec<String>,
+    /// Texture: I=FORMAT:WxH of zeros, or I=FORMAT:FILE.npy with rows, columns and components
+    #[arg(long = "texture", value_name = "I=FORMAT:WHAT")]
+    pub textures: Vec<String>,
+    /// Sampler: I=WORD,… of nearest, linear, mip_nearest, mip_linear, edge, repeat, mirror, zero, pixel
+    #[arg(long = "sampler", value_name = "I=WORDS")]
+    pub samplers: Vec<String>,
+    /// Write texture I to a .npy file
+    #[arg(long = "texture-out", value_name = "I=FILE.npy")]
+    pub texture_out: Vec<String>,
     /// Function constant by index or name: I=TYPE:VALUE
     #[arg(long = "constant", value_name = "I=TYPE:VALUE")]
     pub constants: Vec<String>,
@@ -161,6 +203,9 @@ pub struct RunArgs {
     /// Shuffle the order of threads with this seed
     #[arg(long, value_name = "SEED")]
     pub shuffle: Option<u64>,
+    /// Compute as exactly as a CPU: keep denormals, no errors of fast maths, no garbage in memory without a value
+    #[arg(long)]
+    pub exact: bool,
     /// Count bytes and operations
     #[arg(long)]
     pub profile: bool,
@@ -173,10 +218,33 @@ pub struct RunArgs {
     /// Seconds before a kernel is stopped
     #[arg(long, default_value_t = 120.0)]
     pub time_limit: f64,
+    /// Run the kernel in a process of its own, with limits on memory and time
+    #[arg(long)]
+    pub isolate: bool,
+    /// Bytes that the process of --isolate may allocate, and write to a file
+    #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
+    pub isolate_memory: u64,
+    /// Bytes of an array that --arg makes
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
+    pub array_limit: usize,
     /// Lanes per simdgroup, where the family leaves a choice
     #[arg(long)]
     pub simd_width: Option<u32>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// `softmetal test`
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// The cases
+    #[arg(default_value = "softmetal.toml")]
+    pub file: PathBuf,
+    /// Only cases whose name contains this
+    #[arg(long)]
+    pub filter: Option<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
 }

@@ -1,15 +1,9 @@
 //! `softmetal check`
 
-use crate::args::{CheckArgs, read};
+use crate::args::{CheckArgs, Format, open};
+use crate::report::{self, Line};
 use softmetal::{Device, Error, Result};
 use std::path::Path;
-
-/// The outcome for one kernel.
-struct Line {
-    file: String,
-    kernel: String,
-    error: Option<Error>,
-}
 
 /// Compiles all kernels; true when none failed.
 pub fn check(a: &CheckArgs) -> Result<bool> {
@@ -23,36 +17,43 @@ pub fn check(a: &CheckArgs) -> Result<bool> {
             }
         }
     }
-    if lines.is_empty() && a.kernel.is_some() {
-        return Err(Error::Invalid(format!(
-            "no file has a kernel named `{}`",
-            a.kernel.as_deref().unwrap_or("")
-        )));
+    if let Some(absent) =
+        a.kernel.iter().find(|k| !lines.iter().any(|l| l.kernel == **k || l.kernel.is_empty()))
+    {
+        return Err(Error::Invalid(format!("no file has a kernel named `{absent}`")));
     }
     let failed = lines.iter().filter(|l| l.error.is_some()).count();
-    if a.json {
-        print_json(&lines, failed);
-    } else {
-        for l in &lines {
-            match &l.error {
-                None => println!("ok    {}: {}", l.file, l.kernel),
-                Some(e) => println!("FAIL  {}: {}\n{e}", l.file, l.kernel),
-            }
-        }
-        println!(
-            "{} kernels, {} ok, {failed} failed, {} files",
-            lines.len(),
-            lines.len() - failed,
-            a.files.len()
-        );
-    }
+    print(&lines, if a.json { Format::Json } else { a.format }, "kernels");
     Ok(failed == 0)
 }
 
+/// Prints outcomes of `what` in a format.
+pub fn print(lines: &[Line], format: Format, what: &str) {
+    match format {
+        Format::Text => print_text(lines, what),
+        Format::Json => print_json(lines),
+        Format::Sarif => println!("{}", report::sarif(lines)),
+        Format::Github => print!("{}", report::github(lines, what)),
+        Format::Junit => print!("{}", report::junit(lines)),
+    }
+}
+
+fn print_text(lines: &[Line], what: &str) {
+    for l in lines {
+        match &l.error {
+            None => println!("ok    {}: {}", l.file, l.kernel),
+            Some(e) => println!("FAIL  {}: {}\n{e}", l.file, l.kernel),
+        }
+    }
+    let failed = lines.iter().filter(|l| l.error.is_some()).count();
+    let files: std::collections::BTreeSet<&str> = lines.iter().map(|l| l.file.as_str()).collect();
+    println!("{} {what}, {} ok, {failed} failed, {} files", lines.len(), lines.len() - failed, files.len());
+}
+
 fn one_file(device: &Device, a: &CheckArgs, file: &Path) -> Result<Vec<Line>> {
-    let library = device.new_library(&read(file)?, &a.source.compile(file)?)?;
-    let names: Vec<String> =
-        library.function_names().into_iter().filter(|n| a.kernel.as_ref().is_none_or(|k| k == n)).collect();
+    let library = open(device, file, &a.source)?;
+    let chosen = |n: &String| a.kernel.is_empty() || a.kernel.contains(n);
+    let names: Vec<String> = library.function_names().into_iter().filter(chosen).collect();
     let errors =
         if a.codegen { library.compile_each(device, &names) } else { library.check_all(device, &names) };
     let file = file.display().to_string();
@@ -63,7 +64,8 @@ fn one_file(device: &Device, a: &CheckArgs, file: &Path) -> Result<Vec<Line>> {
         .collect())
 }
 
-fn print_json(lines: &[Line], failed: usize) {
+fn print_json(lines: &[Line]) {
+    let failed = lines.iter().filter(|l| l.error.is_some()).count();
     let kernels: Vec<_> = lines
         .iter()
         .map(|l| {

@@ -1,10 +1,14 @@
-//! `softmetal`: list, check and run Metal kernels on any machine.
+//! `softmetal`: list, check, run and test Metal kernels on any machine.
 
 mod args;
 mod check;
+mod isolate;
 mod list;
 mod npy;
+mod report;
 mod run;
+mod test;
+mod texture;
 mod value;
 
 use args::{Cli, Verb};
@@ -13,10 +17,12 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     end_with_the_pipe();
+    end_with_the_disk();
     let outcome = match Cli::parse().verb {
         Verb::List(a) => list::list(&a),
         Verb::Check(a) => check::check(&a),
         Verb::Run(a) => run::run(&a),
+        Verb::Test(a) => test::test(&a),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -26,6 +32,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Printing panics where standard output cannot be written: a full disk is one line, and no report of a bug.
+fn end_with_the_disk() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let told = panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
+        if let Some(problem) = told {
+            eprintln!("softmetal: standard output cannot be written: {problem}");
+            std::process::exit(1);
+        }
+        usual(panic);
+    }));
 }
 
 /// `softmetal list … | head` ends quietly when the reader has enough, as other programs do.

@@ -1,7 +1,8 @@
 //! `softmetal run`
 
-use crate::args::{RunArgs, read};
+use crate::args::{RunArgs, open};
 use crate::npy::{self, Array};
+use crate::texture;
 use crate::value::{self, Bound};
 use softmetal::{
     Buffer, CommandBuffer, ComputeEncoder, Device, DeviceOptions, DispatchType, Error, FunctionConstants,
@@ -11,10 +12,30 @@ use std::path::Path;
 use std::time::Duration;
 
 /// A bound buffer with the shape it came with.
-struct Held {
-    index: u32,
+pub struct Held {
+    /// Where it is bound.
+    pub index: u32,
     buffer: Buffer,
     like: Array,
+}
+
+impl Held {
+    /// What it holds now.
+    pub fn array(&self) -> Result<Array> {
+        Ok(Array { bytes: self.buffer.read_bytes(0, self.buffer.length())?, ..self.like.clone() })
+    }
+}
+
+/// What a run left behind.
+pub struct Ran {
+    /// Its command buffer.
+    pub command: CommandBuffer,
+    /// The arrays that were bound.
+    pub held: Vec<Held>,
+    /// The textures.
+    pub textures: Vec<texture::Held>,
+    /// How it ended.
+    pub outcome: Result<()>,
 }
 
 /// Runs one kernel; true when it ended well and the checker found nothing.
@@ -25,17 +46,34 @@ pub fn run(a: &RunArgs) -> Result<bool> {
             a.time_limit
         )));
     }
+    if a.isolate {
+        return crate::isolate::run(a);
+    }
+    let chip = softmetal::profile::chip(&a.chip)?;
+    let ran = execute(a)?;
+    for o in &a.out {
+        write_out(o, &ran.held)?;
+    }
+    for o in &a.texture_out {
+        texture::write_out(o, &ran.textures)?;
+    }
+    report(a, chip, &ran.command, &ran.outcome)?;
+    Ok(ran.outcome.is_ok())
+}
+
+/// Compiles, binds and runs.
+pub fn execute(a: &RunArgs) -> Result<Ran> {
     let options = DeviceOptions {
         check: a.sanitize.then_some(CheckOptions { max_reports: a.max_reports }),
         profile: a.profile,
         shuffle: a.shuffle,
+        hardware: !a.exact,
         simd_width: a.simd_width,
         time_limit: Duration::from_secs_f64(a.time_limit),
         ..a.source.device()?
     };
-    let chip = softmetal::profile::chip(&a.chip)?;
     let device = Device::new(options)?;
-    let library = device.new_library(&read(&a.file)?, &a.source.compile(&a.file)?)?;
+    let library = open(&device, &a.file, &a.source)?;
     let mut constants = FunctionConstants::new();
     for c in &a.constants {
         let (which, what) = value::split(c, "--constant")?;
@@ -47,21 +85,27 @@ pub fn run(a: &RunArgs) -> Result<bool> {
     }
     let pipeline = device.new_pipeline(&library.function_with_constants(&a.kernel, &constants)?)?;
     let command = device.new_queue().command_buffer();
-    let held = encode(a, &device, &command, &pipeline)?;
+    let (held, textures) = encode(a, &device, &command, &pipeline)?;
     let outcome = command.run();
-    for o in &a.out {
-        write_out(o, &held)?;
-    }
-    report(a, chip, &command, &outcome)?;
-    Ok(outcome.is_ok())
+    Ok(Ran { command, held, textures, outcome })
 }
 
-fn encode(a: &RunArgs, device: &Device, command: &CommandBuffer, pipeline: &Pipeline) -> Result<Vec<Held>> {
+fn encode(
+    a: &RunArgs,
+    device: &Device,
+    command: &CommandBuffer,
+    pipeline: &Pipeline,
+) -> Result<(Vec<Held>, Vec<texture::Held>)> {
     let mut encoder = command.compute_encoder(DispatchType::Serial);
     encoder.set_pipeline(pipeline);
     let mut held = Vec::new();
     for text in &a.args {
-        held.extend(bind(text, device, &mut encoder)?);
+        held.extend(bind(text, a.array_limit, device, &mut encoder)?);
+    }
+    let textures =
+        a.textures.iter().map(|t| texture::bind(t, device, &mut encoder)).collect::<Result<Vec<_>>>()?;
+    for s in &a.samplers {
+        texture::sampler(s, &mut encoder)?;
     }
     for t in &a.threadgroup {
         let (i, n) = value::split(t, "--threadgroup")?;
@@ -76,13 +120,13 @@ fn encode(a: &RunArgs, device: &Device, command: &CommandBuffer, pipeline: &Pipe
         (None, Some(g)) => encoder.dispatch_threadgroups(value::size(g, "--groups")?, threads)?,
         (None, None) => return Err(Error::Invalid("--grid or --groups is needed".into())),
     }
-    Ok(held)
+    Ok((held, textures))
 }
 
-fn bind(text: &str, device: &Device, encoder: &mut ComputeEncoder<'_>) -> Result<Option<Held>> {
+fn bind(text: &str, limit: usize, device: &Device, encoder: &mut ComputeEncoder<'_>) -> Result<Option<Held>> {
     let (i, what) = value::split(text, "--arg")?;
     let index = value::index(i, "--arg")?;
-    match value::argument(what)? {
+    match value::argument(what, limit)? {
         Bound::Scalar(bytes) => {
             encoder.set_bytes(index, &bytes)?;
             Ok(None)
@@ -101,10 +145,7 @@ fn write_out(text: &str, held: &[Held]) -> Result<()> {
     let Some(h) = held.iter().find(|h| h.index == index) else {
         return Err(Error::Invalid(format!("`--out {text}`: no array is bound at {index}")));
     };
-    npy::write(
-        Path::new(path),
-        &Array { bytes: h.buffer.read_bytes(0, h.buffer.length())?, ..h.like.clone() },
-    )
+    npy::write(Path::new(path), &h.array()?)
 }
 
 fn report(

@@ -69,8 +69,8 @@ fn encode(ty: &str, value: &str) -> Result<(&'static str, Vec<u8>)> {
     })
 }
 
-/// Reads the right side of `--arg I=…`.
-pub fn argument(text: &str) -> Result<Bound> {
+/// Reads the right side of `--arg I=…`. Arrays that are made have at most `limit` bytes.
+pub fn argument(text: &str, limit: usize) -> Result<Bound> {
     if text.ends_with(".npy") {
         return npy::read(Path::new(text)).map(Bound::Array);
     }
@@ -81,8 +81,8 @@ pub fn argument(text: &str) -> Result<Bound> {
                 std::fs::read(file).map_err(|e| Error::Io { path: file.into(), message: e.to_string() })?;
             Ok(Bound::Array(Array { descr: "|u1".into(), shape: vec![bytes.len()], bytes }))
         }
-        [how @ ("zeros" | "ones" | "iota" | "rand"), ty, n] => array(how, ty, n, "1"),
-        ["rand", ty, n, seed] => array("rand", ty, n, seed),
+        [how @ ("zeros" | "ones" | "iota" | "rand"), ty, n] => array(how, ty, n, "1", limit),
+        ["rand", ty, n, seed] => array("rand", ty, n, seed, limit),
         [ty, values] => {
             let mut bytes = Vec::new();
             for v in values.split(',') {
@@ -96,19 +96,28 @@ pub fn argument(text: &str) -> Result<Bound> {
     }
 }
 
-fn array(how: &str, ty: &str, n: &str, seed: &str) -> Result<Bound> {
+fn array(how: &str, ty: &str, n: &str, seed: &str, limit: usize) -> Result<Bound> {
     let n: usize = n.parse().map_err(|_| bad(format!("`{n}` is no number of elements")))?;
     let mut state: u64 = seed
         .parse::<u64>()
         .map_err(|_| bad(format!("`{seed}` is no seed")))?
         .wrapping_mul(2_862_933_555_777_941_757)
         | 1;
-    let (descr, _) = encode(ty, "0")?;
+    let (descr, zero) = encode(ty, "0")?;
+    let total = n.checked_mul(zero.len()).filter(|total| *total <= limit).ok_or_else(|| {
+        bad(format!("`{how}:{ty}:{n}` has more than {limit} bytes; --array-limit BYTES allows more"))
+    })?;
     let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(total)
+        .map_err(|_| bad(format!("no memory for the {total} bytes of `{how}:{ty}:{n}`")))?;
+    if let "zeros" | "ones" = how {
+        let one = encode(ty, if how == "ones" { "1" } else { "0" })?.1;
+        (0..n).for_each(|_| bytes.extend_from_slice(&one));
+        return Ok(Bound::Array(Array { descr: descr.into(), shape: vec![n], bytes }));
+    }
     for i in 0..n {
         let text = match how {
-            "zeros" => "0".to_string(),
-            "ones" => "1".to_string(),
             "iota" => i.to_string(),
             _ => {
                 state ^= state << 13;

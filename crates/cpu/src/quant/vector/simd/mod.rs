@@ -2,7 +2,7 @@
 //!
 //! [`Lanes`] is the arithmetic of products, over vectors of any width; [`Simd`] adds what unpacks codes and scales, 32 codes
 //! at a time. Both are implemented by [`ymm`] (AVX2, with or without VNNI) and [`neon`] (with or without its dot product);
-//! [`zmm`] (AVX-512 VNNI) has wider lanes for the tile kernel, which unpacks by [`ymm`].
+//! [`zmm`] (AVX-512 VNNI) has wider lanes for what [`ymm`] unpacks: those of the tile kernel, and both groups of a [`Couple`].
 
 /// Methods of [`Lanes`] and [`Simd`] whose body is one expression of intrinsics.
 macro_rules! methods {
@@ -78,6 +78,101 @@ pub(super) trait Lanes: Copy {
     unsafe fn mul_add(a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
     /// From integers.
     unsafe fn from_ints(a: Self::Ints) -> Self::Floats;
+}
+
+/// Where two neighbouring groups of 32 codes meet their activations.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// 64 codes, and as many fine codes if there are any.
+    pub codes: *const i8,
+    pub fine: *const i8,
+    /// A scale for each group, or for each half of them, aligned to 8 bytes.
+    pub scales: *const f32,
+}
+
+/// Running sums of products of two groups at a time, which are those of every other group each.
+///
+/// # Safety
+/// As [`Lanes`]; the addresses of a [`Place`] must be readable.
+pub(super) trait Couple<S: Simd> {
+    /// Sums of both.
+    type Sums: Copy;
+    /// All zero.
+    unsafe fn none() -> Self::Sums;
+    /// Adds the scaled products of two groups: `PRECISE` with fine codes, `SPLIT` with a scale for each half of a group.
+    unsafe fn add<const PRECISE: bool, const SPLIT: bool, const SIGNED: bool>(
+        sums: Self::Sums,
+        codes: [S::Bytes; 2],
+        at: Place,
+    ) -> Self::Sums;
+    /// The sums of one added to those of the other.
+    unsafe fn both(sums: Self::Sums) -> S::Floats;
+}
+
+/// One group after the other, by an instruction set without wider vectors. Their additions overlap.
+#[derive(Clone, Copy)]
+pub(super) struct Apart;
+
+impl<S: Simd> Couple<S> for Apart {
+    type Sums = [S::Floats; 2];
+
+    methods! {
+        fn none() -> [S::Floats; 2] = [S::no_floats(); 2];
+        fn both(sums: [S::Floats; 2]) -> S::Floats = S::add(sums[0], sums[1]);
+    }
+
+    #[inline(always)]
+    unsafe fn add<const PRECISE: bool, const SPLIT: bool, const SIGNED: bool>(
+        mut sums: [S::Floats; 2],
+        codes: [S::Bytes; 2],
+        at: Place,
+    ) -> [S::Floats; 2] {
+        // SAFETY: the caller's promises.
+        unsafe {
+            for i in 0..2 {
+                let acts = S::load_bytes(at.codes.add(32 * i).cast());
+                let mut products = S::dot(S::no_ints(), codes[i], acts, SIGNED);
+                if PRECISE {
+                    let acts = S::load_bytes(at.fine.add(32 * i).cast());
+                    products = S::dot(S::times_256(products), codes[i], acts, SIGNED);
+                }
+                let scale =
+                    if SPLIT { S::splat_two(at.scales.add(2 * i)) } else { S::splat(at.scales.add(i)) };
+                sums[i] = S::mul_add(S::from_ints(products), scale, sums[i]);
+            }
+            sums
+        }
+    }
+}
+
+/// Chains of multiply-adds of bytes as the tile kernel has them, for a number of rounds: the rate that products are judged by.
+/// Returns the operations that were done.
+///
+/// # Safety
+/// As [`Lanes`].
+#[inline(always)]
+pub(super) unsafe fn chains<L: Lanes>(rounds: usize) -> usize {
+    const CHAINS: usize = 12;
+    #[repr(align(64))]
+    struct Aligned([u8; 64]);
+    let ones = std::hint::black_box(Aligned([1; 64]));
+    // SAFETY: the caller promises the set; there are 64 aligned bytes.
+    unsafe {
+        let codes = L::load_aligned(ones.0.as_ptr());
+        let acts = L::splat_four(ones.0.as_ptr().cast());
+        let mut sums = [L::no_ints(); CHAINS];
+        for _ in 0..rounds {
+            for sum in &mut sums {
+                *sum = if L::FUSED {
+                    L::dot(*sum, codes, acts, false)
+                } else {
+                    L::add_pairs(*sum, L::pairs(codes, acts, false))
+                };
+            }
+        }
+        std::hint::black_box(sums);
+    }
+    rounds * CHAINS * L::COUNT * 4 * 2
 }
 
 /// An instruction set whose vectors have 8 lanes, with what unpacks a group of 32 codes.

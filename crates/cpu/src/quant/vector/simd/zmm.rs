@@ -1,8 +1,9 @@
-//! AVX-512 registers with VNNI: 16 lanes, for the tile kernel.
+//! AVX-512 registers with VNNI: 16 lanes, for the tile kernel and for two groups at a time.
 
 use std::arch::x86_64::*;
 
-use super::Lanes;
+use super::ymm::{ByteDot, Ymm};
+use super::{Couple, Lanes, Place};
 
 /// AVX-512 F, BW and VNNI.
 #[derive(Clone, Copy)]
@@ -49,6 +50,43 @@ impl Lanes for Zmm {
         unsafe {
             let (u, s) = unsigned(codes, acts, signed);
             _mm512_dpbusd_epi32(sum, u, s)
+        }
+    }
+}
+
+impl<D: ByteDot> Couple<Ymm<D>> for Zmm {
+    type Sums = __m512;
+
+    methods! {
+        fn none() -> __m512 = _mm512_setzero_ps();
+        fn both(sums: __m512) -> __m256 =
+            <Ymm<D> as Lanes>::add(_mm512_castps512_ps256(sums), _mm512_extractf32x8_ps::<1>(sums));
+    }
+
+    #[inline(always)]
+    unsafe fn add<const PRECISE: bool, const SPLIT: bool, const SIGNED: bool>(
+        sums: __m512,
+        codes: [__m256i; 2],
+        at: Place,
+    ) -> __m512 {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let codes = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(codes[0]), codes[1]);
+            let acts = _mm512_loadu_si512(at.codes.cast());
+            let mut products = Self::dot(Self::no_ints(), codes, acts, SIGNED);
+            if PRECISE {
+                let acts = _mm512_loadu_si512(at.fine.cast());
+                products = Self::dot(Self::times_256(products), codes, acts, SIGNED);
+            }
+            let scale = if SPLIT {
+                let four = _mm512_broadcast_f32x4(_mm_loadu_ps(at.scales));
+                let lanes = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+                _mm512_permutexvar_ps(lanes, four)
+            } else {
+                let other = _mm_load_ss(at.scales.add(1));
+                _mm512_mask_broadcastss_ps(Self::splat(at.scales), 0xff00, other)
+            };
+            Self::mul_add(Self::from_ints(products), scale, sums)
         }
     }
 }

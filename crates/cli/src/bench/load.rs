@@ -1,0 +1,218 @@
+//! `wootz bench --serve URL`: how a server answers under load, ours or another that speaks OpenAI's API.
+
+use crate::http::{self, Url};
+use crate::models::Failure;
+use crate::output::{DIM, HEAD, Outcome, outln, paint};
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// What load to make.
+#[derive(clap::Args)]
+pub struct Load {
+    /// Measure a server that speaks OpenAI's API instead: latency and throughput under load
+    #[arg(long, value_name = "URL")]
+    pub serve: Option<String>,
+    /// Requests to send
+    #[arg(long, default_value_t = 32, value_name = "COUNT", requires = "serve")]
+    requests: usize,
+    /// Requests per second, arriving at random (0 = a fixed number of them at once, see --streams)
+    #[arg(long, default_value_t = 0.0, value_name = "RATE", requires = "serve")]
+    rate: f64,
+    /// Requests at once, where --rate is 0
+    #[arg(long, default_value_t = 4, value_name = "COUNT", requires = "serve")]
+    streams: usize,
+    /// Words of each prompt
+    #[arg(long, default_value_t = 64, value_name = "WORDS", requires = "serve")]
+    prompt_words: usize,
+    /// Words at the beginning that all prompts have in common
+    #[arg(long, default_value_t = 0, value_name = "WORDS", requires = "serve")]
+    shared_words: usize,
+    /// Tokens to generate
+    #[arg(long, default_value_t = 64, value_name = "TOKENS", requires = "serve")]
+    tokens: usize,
+    /// API key of the server
+    #[arg(long, env = "WOOTZ_API_KEY", hide_env_values = true, value_name = "KEY", requires = "serve")]
+    key: Option<String>,
+}
+
+/// One request's times.
+struct Sample {
+    first: Duration,
+    gaps: Vec<Duration>,
+    tokens: usize,
+    prompt: usize,
+    cached: usize,
+}
+
+const WORDS: [&str; 16] = [
+    "river", "stone", "light", "garden", "seven", "quiet", "engine", "paper", "winter", "music", "island",
+    "copper", "window", "market", "forest", "signal",
+];
+
+impl Load {
+    pub fn run(&self, url: &str, as_json: bool) -> Outcome {
+        let url = Url::parse(url).map_err(|problem| format!("{url}: {problem}"))?;
+        if self.requests == 0
+            || (self.rate == 0.0 && self.streams == 0)
+            || !self.rate.is_finite()
+            || self.rate < 0.0
+        {
+            return Err("there must be requests: check --requests, --streams and --rate".into());
+        }
+        let model = self.model(&url)?;
+        let (samples, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let started = Instant::now();
+        let one = |index: usize| match self.ask(&url, &model, index) {
+            Ok(sample) => samples.lock().unwrap_or_else(|e| e.into_inner()).push(sample),
+            Err(problem) => errors.lock().unwrap_or_else(|e| e.into_inner()).push(problem),
+        };
+        std::thread::scope(|scope| {
+            if self.rate > 0.0 {
+                let mut random = fastrand::Rng::with_seed(1);
+                for index in 0..self.requests {
+                    scope.spawn(move || one(index));
+                    // Gaps of a Poisson process.
+                    let gap = -(1.0 - random.f64()).ln() / self.rate;
+                    std::thread::sleep(Duration::from_secs_f64(gap.min(60.0)));
+                }
+            } else {
+                for stream in 0..self.streams {
+                    scope.spawn(move || (stream..self.requests).step_by(self.streams).for_each(one));
+                }
+            }
+        });
+        let time = started.elapsed();
+        let samples = samples.into_inner().unwrap_or_else(|e| e.into_inner());
+        let errors = errors.into_inner().unwrap_or_else(|e| e.into_inner());
+        let report = report(&model, &samples, &errors, time);
+        if as_json {
+            outln!("{}", serde_json::to_string_pretty(&report)?)
+        } else {
+            print(&report)
+        }
+        Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    fn model(&self, url: &Url) -> Result<String, Failure> {
+        let answer = http::request(url, "/v1/models", self.key.as_deref(), None)?;
+        let (status, text) = (answer.status, answer.text()?);
+        let list: Value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let name = list.pointer("/data/0/id").and_then(Value::as_str);
+        Ok(name.ok_or_else(|| format!("/v1/models: status {status}: {text}"))?.to_owned())
+    }
+
+    /// Words that differ from request to request after those that all have.
+    fn prompt(&self, index: usize) -> String {
+        let mut shared = fastrand::Rng::with_seed(7);
+        let mut own = fastrand::Rng::with_seed(1000 + index as u64);
+        let word = |random: &mut fastrand::Rng| WORDS[random.usize(..WORDS.len())];
+        let first = (0..self.shared_words).map(|_| word(&mut shared)).collect::<Vec<_>>();
+        let rest = (self.shared_words..self.prompt_words.max(self.shared_words + 1)).map(|_| word(&mut own));
+        first.into_iter().chain(rest).collect::<Vec<_>>().join(" ")
+    }
+
+    fn ask(&self, url: &Url, model: &str, index: usize) -> Result<Sample, String> {
+        let body = json!({
+            "model": model, "prompt": self.prompt(index), "max_tokens": self.tokens, "temperature": 0,
+            "ignore_eos": true, "stream": true, "stream_options": {"include_usage": true},
+        });
+        let started = Instant::now();
+        let mut answer = http::request(url, "/v1/completions", self.key.as_deref(), Some(&body))?;
+        if answer.status != 200 {
+            let status = answer.status;
+            return Err(format!("status {status}: {}", answer.text()?));
+        }
+        let mut sample = Sample { first: Duration::ZERO, gaps: vec![], tokens: 0, prompt: 0, cached: 0 };
+        let (mut last, mut chunks, mut ended) = (None::<Instant>, 0, false);
+        while let Some(event) = answer.event()? {
+            if let Some(problem) = event.get("error") {
+                return Err(problem.to_string());
+            }
+            let count = |path: &str| event.pointer(path).and_then(Value::as_u64).map(|count| count as usize);
+            sample.tokens = count("/usage/completion_tokens").unwrap_or(sample.tokens);
+            sample.prompt = count("/usage/prompt_tokens").unwrap_or(sample.prompt);
+            sample.cached = count("/usage/prompt_tokens_details/cached_tokens").unwrap_or(sample.cached);
+            ended |= event.pointer("/choices/0/finish_reason").is_some_and(|reason| !reason.is_null());
+            let text = event.pointer("/choices/0/text").and_then(Value::as_str).unwrap_or_default();
+            if text.is_empty() {
+                continue;
+            }
+            let now = Instant::now();
+            match last {
+                Some(last) => sample.gaps.push(now - last),
+                None => sample.first = now - started,
+            }
+            (last, chunks) = (Some(now), chunks + 1);
+        }
+        // Servers that tell no usage send a token in each chunk.
+        sample.tokens = if sample.tokens == 0 { chunks } else { sample.tokens };
+        if ended { Ok(sample) } else { Err("the stream ended before the answer".into()) }
+    }
+}
+
+/// Percentiles in milliseconds.
+fn percentiles(mut times: Vec<Duration>) -> Value {
+    times.sort_unstable();
+    let at = |part: f64| {
+        let index = (part * times.len().saturating_sub(1) as f64).round() as usize;
+        times.get(index).map(|time| time.as_secs_f64() * 1e3)
+    };
+    json!({"p50": at(0.5), "p90": at(0.9), "p99": at(0.99)})
+}
+
+fn report(model: &str, samples: &[Sample], errors: &[String], time: Duration) -> Value {
+    let sum = |count: fn(&Sample) -> usize| samples.iter().map(count).sum::<usize>();
+    let seconds = time.as_secs_f64().max(1e-9);
+    json!({
+        "model": model,
+        "requests": samples.len() + errors.len(),
+        "errors": errors,
+        "seconds": seconds,
+        "prompt_tokens": sum(|s| s.prompt),
+        "cached_tokens": sum(|s| s.cached),
+        "tokens": sum(|s| s.tokens),
+        "tokens_per_second": sum(|s| s.tokens) as f64 / seconds,
+        "first_token_ms": percentiles(samples.iter().map(|s| s.first).collect()),
+        "between_tokens_ms": percentiles(samples.iter().flat_map(|s| s.gaps.iter().copied()).collect()),
+    })
+}
+
+fn print(report: &Value) {
+    outln!(
+        "{}",
+        paint(HEAD, format!("{}: {} requests", report["model"].as_str().unwrap_or(""), report["requests"]))
+    );
+    let number = |value: &Value| value.as_f64().map_or("-".into(), |v| format!("{v:.1}"));
+    let times = |name: &str| {
+        let times = &report[name];
+        format!(
+            "p50 {:>8}  p90 {:>8}  p99 {:>8} ms",
+            number(&times["p50"]),
+            number(&times["p90"]),
+            number(&times["p99"])
+        )
+    };
+    outln!("first token     {}", times("first_token_ms"));
+    outln!("between tokens  {}", times("between_tokens_ms"));
+    outln!("throughput      {} tokens/s", number(&report["tokens_per_second"]));
+    let (prompt, cached) = (&report["prompt_tokens"], &report["cached_tokens"]);
+    outln!("{}", paint(DIM, format!("{prompt} prompt tokens, {cached} of them cached")));
+    let errors = report["errors"].as_array().map_or(&[][..], Vec::as_slice);
+    if let Some(first) = errors.first() {
+        outln!("{} errors, the first: {}", errors.len(), first.as_str().unwrap_or(""));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_sorted_times() {
+        let times = percentiles((1..=100).rev().map(Duration::from_millis).collect());
+        assert_eq!((times["p50"].as_f64(), times["p99"].as_f64()), (Some(51.0), Some(99.0)));
+        assert!(percentiles(vec![])["p50"].is_null());
+    }
+}

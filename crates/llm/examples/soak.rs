@@ -1,0 +1,162 @@
+//! Hours of mixed work in one process: `scripts/soak SECONDS [DEVICE...]`.
+//!
+//! A round evaluates graphs, saves and loads a file, loads a model, lets it answer, cancels an answer and work that nobody
+//! waits for, and drops everything; one thread per device does so at the same time. Every round must give the bits of the first,
+//! leave no buffer behind, and not need more memory than the rounds before it.
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wootz::{DType, Device, Tensor, compile, load_npy_on, save_npy};
+use wootz_llm::sampling::Sampling;
+use wootz_llm::{Finish, Model, ModelOptions, Request, Session, SessionOptions};
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+/// Rounds before memory is expected to stay as it is: caches and pools fill.
+const WARM: usize = 20;
+/// Rounds after which memory that is live is looked at.
+const SETTLE: usize = 10;
+/// Growth after them that is put down to the allocator.
+const SLACK: usize = 24 << 20;
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let seconds = arguments.first().ok_or("usage: soak SECONDS [DEVICE...]")?.parse()?;
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let devices: Vec<Device> = match &arguments[1..] {
+        [] => Device::all(),
+        names => names.iter().map(|name| Device::from_name(name)).collect::<Result<_, _>>()?,
+    };
+    let folder = tempfile::tempdir()?;
+    let outcomes: Vec<Outcome<()>> = std::thread::scope(|scope| {
+        let path = |device: &Device| folder.path().join(format!("{}.npy", device.name()));
+        let soaks: Vec<_> = devices.iter().map(|d| scope.spawn(move || soak(d, &path(d), end))).collect();
+        soaks.into_iter().map(|s| s.join().unwrap_or_else(|_| Err("a thread panicked".into()))).collect()
+    });
+    outcomes.into_iter().collect::<Outcome<Vec<()>>>()?;
+    let left = std::fs::read_dir(folder.path())?.count();
+    if left > devices.len() {
+        return Err(format!("{left} files where {} were written", devices.len()).into());
+    }
+    Ok(())
+}
+
+/// Bytes that are live when the device keeps nothing for later.
+fn settled(device: &Device) -> usize {
+    device.trim();
+    device.memory().live
+}
+
+fn check_live(device: &Device, round: usize, first: usize) -> Outcome<()> {
+    let now = settled(device);
+    if now <= first {
+        return Ok(());
+    }
+    Err(format!("{device}: {now} bytes are live after round {round}, {first} after the first").into())
+}
+
+/// Rounds on one device until the time is over.
+fn soak(device: &Device, path: &Path, end: Instant) -> Outcome<()> {
+    let first = round(device, path, 0).map_err(|e| format!("{device}, first round: {e}"))?;
+    let live = settled(device);
+    let (mut rounds, mut warm, mut most) = (1, 0, 0);
+    while Instant::now() < end {
+        let results = round(device, path, rounds).map_err(|e| format!("{device}, round {rounds}: {e}"))?;
+        if results != first {
+            return Err(format!("{device}: round {rounds} differs from the first").into());
+        }
+        if rounds % SETTLE == 0 {
+            check_live(device, rounds, live)?;
+        }
+        rounds += 1;
+        let resident = resident_bytes();
+        most = most.max(resident);
+        match rounds {
+            WARM => (warm, most) = (resident, resident),
+            _ if rounds > WARM && resident > warm + warm / 10 + SLACK => {
+                return Err(
+                    format!("{device}: {resident} bytes in round {rounds}, {warm} in round {WARM}").into()
+                );
+            }
+            _ => {}
+        }
+    }
+    check_live(device, rounds, live)?;
+    let mib = |bytes: usize| bytes as f64 / (1 << 20) as f64;
+    println!(
+        "{device}: {rounds} rounds, all as the first; {} bytes live; resident {:.1} MiB in round {WARM}, {:.1} now, {:.1} at most",
+        device.memory().live,
+        mib(warm),
+        mib(resident_bytes()),
+        mib(most)
+    );
+    Ok(())
+}
+
+/// What a round computes, as bytes and tokens.
+type Results = (Vec<Vec<u8>>, Vec<Vec<u32>>);
+
+fn round(device: &Device, path: &Path, number: usize) -> Outcome<Results> {
+    Ok((evaluations(device, path, number)?, answers(device)?))
+}
+
+/// Graphs of several families, among them some of a shape that only this round has.
+fn evaluations(device: &Device, path: &Path, number: usize) -> Outcome<Vec<Vec<u8>>> {
+    let x = Tensor::arange(0.0, 96.0 * 64.0, 1.0, DType::F32)?.mul(1e-3)?.sin()?.reshape([96, 64])?;
+    let x = x.to_device(device)?;
+    let mut found = vec![
+        x.matmul(&x.permute([1, 0])?)?.softmax(-1)?.to_bytes()?,
+        x.exp()?.sum_axes([1], false)?.to_bytes()?,
+        x.sort(1, false)?.to_bytes()?,
+    ];
+    let function = compile(device, |x| Ok(vec![x[0].mul(&x[0])?.add(1.0)?]));
+    found.push(function.call(&[&x])?.remove(0).to_bytes()?);
+    // Another shape each round: plans come and go, and the caches of plans are bounded.
+    let odd = 1 + number % 1000;
+    let ones = Tensor::ones([odd, 3], DType::F32)?.to_device(device)?;
+    found.push(ones.sum_axes([0, 1], false)?.div(odd as f64)?.to_bytes()?);
+    // Work that nobody waits for, and work that is refused.
+    x.add(number as f64)?.eval_async()?;
+    let beyond = Tensor::from_slice(&[99i32])?.to_device(device)?;
+    if x.take(&beyond, 0)?.to_bytes().is_ok() {
+        return Err("an index out of range was accepted".into());
+    }
+    save_npy(path, &x)?;
+    found.push(load_npy_on(path, device)?.to_bytes()?);
+    Ok(found)
+}
+
+/// Models are loaded, answer, are interrupted, and go.
+fn answers(device: &Device) -> Outcome<Vec<Vec<u32>>> {
+    let golden = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let mut found = Vec::new();
+    for name in ["tiny-llama.model", "tiny-rwkv7.model"] {
+        let model = Arc::new(Model::open(golden.join(name), device, ModelOptions::default())?);
+        let mut session = Session::new(&model, SessionOptions::default())?;
+        let request = |limit| Request {
+            prompt: vec![1, 5, 9, 13, 2],
+            limit,
+            sampling: Sampling::GREEDY,
+            seed: 7,
+            stops: vec![],
+        };
+        found.push(session.generate(&request(12), |_| ControlFlow::Continue(()))?.tokens);
+        session.clear()?;
+        let cancelled = session.generate(&request(12), |_| ControlFlow::Break(()))?;
+        if !matches!(cancelled.finish, Finish::Cancelled | Finish::End) {
+            return Err(format!("cancelled, it ended as {:?}", cancelled.finish).into());
+        }
+    }
+    Ok(found)
+}
+
+/// Memory of this process; 0 where the system does not say.
+fn resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes: Option<usize> = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
+    kilobytes.unwrap_or(0) << 10
+}

@@ -1,0 +1,236 @@
+"""What people who know NumPy reach for: its other names, its methods of arrays, and its functions called with ours."""
+
+from . import _native
+from ._native import Array, asarray
+from .errors import ArgumentError, ConversionError, DTypeError
+
+#: Names of NumPy, and ours. Both are there.
+ALIASES = {
+    "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "around": "round", "asanyarray": "asarray", "ascontiguousarray": "asarray",
+    "bitwise_invert": "bitwise_not", "conjugate": "conj", "deg2rad": "radians", "invert": "bitwise_not", "left_shift": "shift_left",
+    "mod": "remainder", "power": "pow", "promote_types": "result_type", "rad2deg": "degrees", "right_shift": "shift_right",
+    "true_divide": "div",
+}
+
+
+def copy(x, /):
+    """A copy of an array's values."""
+    return asarray(x).copy()
+
+
+def iterable(x, /):
+    """Whether an object can be iterated over."""
+    return hasattr(x, "__iter__") and not (isinstance(x, Array) and x.ndim == 0)
+
+
+def apply_along_axis(function, axis, x, /, *args, **kwargs):
+    """A function of vectors, applied to each vector along an axis."""
+    from ._manipulation import moveaxis, stack
+
+    rows = moveaxis(asarray(x), axis, -1)
+    outer = rows.shape[:-1]
+    flat = rows.reshape((-1, rows.shape[-1]))
+    results = stack([asarray(function(flat[i], *args, **kwargs)) for i in range(flat.shape[0])])
+    results = results.reshape(outer + results.shape[1:])
+    return moveaxis(results, -1, axis) if results.ndim == rows.ndim else results
+
+
+def fromiter(values, dtype, count=-1):
+    """An array from what an iterator gives."""
+    values = list(values)
+    return asarray(values if count < 0 else values[:count], dtype=dtype)
+
+
+def frombuffer(buffer, dtype="float32", count=-1, offset=0):
+    """A vector from the bytes of a buffer, which are copied."""
+    dtype = _native.DType(dtype)
+    data = bytes(memoryview(buffer).cast("B"))[offset:]
+    data = data if count < 0 else data[: count * dtype.itemsize]
+    if len(data) % dtype.itemsize:
+        raise ArgumentError(f"frombuffer: {len(data)} bytes are no whole number of {dtype}")
+    return _native._from_bytes(data, dtype, [len(data) // dtype.itemsize])
+
+
+__all__ = sorted([*ALIASES, "apply_along_axis", "copy", "frombuffer", "fromiter", "iterable"])
+
+
+class _At:
+    """Changes at positions, each a new array: ``x.at[2:5].add(1)``. Positions that come twice count twice."""
+
+    __slots__ = ("_array", "_key")
+
+    def __init__(self, array, key=None):
+        self._array, self._key = array, key
+
+    def __getitem__(self, key):
+        return _At(self._array, key)
+
+    def _places(self):
+        """The positions in the flat array that the key selects, one for each element."""
+        array = self._array
+        return _native.arange(array.size, device=array.device).reshape(array.shape)[self._key]
+
+    def set(self, value):
+        """The array with other values there."""
+        result = Array.__copy__(self._array)
+        result[self._key] = value
+        return result
+
+    def _combined(self, values, combine):
+        array, places = self._array, self._places()
+        values = asarray(values, device=array.device).astype(array.dtype).broadcast_to(places.shape)
+        return combine(array.flatten(), places.flatten(), values.flatten()).reshape(array.shape)
+
+    def add(self, values):
+        """The array with values added there."""
+        return self._combined(values, lambda flat, places, values: flat.scatter_add(places, values, axis=0))
+
+    def subtract(self, values):
+        """The array with values taken off there."""
+        return self.add(-asarray(values))
+
+    def _ordered(self, values, reduce):
+        """Values for one position are combined with each other first, by sorting them next to each other."""
+        array, places = self._array, self._places().flatten().numpy()
+        values = asarray(values).astype(array.dtype).broadcast_to(self._places().shape).flatten()
+        flat = array.flatten()
+        order = _native.asarray(places).argsort()
+        sorted_places, sorted_values = _native.asarray(places).take(order, axis=0), values.take(order, axis=0)
+        result = flat
+        rounds = 0
+        # Each round takes the first value of every position that still has one.
+        while sorted_places.size:
+            from ._manipulation import concat
+
+            first = concat([_native.full((1,), True), sorted_places[1:] != sorted_places[:-1]])
+            now, later = first._nonzero()[:, 0], _native.logical_not(first)._nonzero()[:, 0]
+            at, new = sorted_places.take(now, axis=0), sorted_values.take(now, axis=0)
+            updated = Array.__copy__(result)
+            updated[at] = reduce(result.take(at, axis=0), new)
+            result = updated.eval()
+            sorted_places, sorted_values = sorted_places.take(later, axis=0), sorted_values.take(later, axis=0)
+            rounds += 1
+        return result.reshape(array.shape)
+
+    def multiply(self, values):
+        """The array with values multiplied there."""
+        return self._ordered(values, _native.mul)
+
+    def divide(self, values):
+        """The array with values divided there."""
+        return self._ordered(values, _native.div)
+
+    def maximum(self, values):
+        """The array with the larger of its values and others there."""
+        return self._ordered(values, _native.maximum)
+
+    def minimum(self, values):
+        """The array with the smaller of its values and others there."""
+        return self._ordered(values, _native.minimum)
+
+
+def view(self, dtype, /):
+    """The same bytes as elements of another dtype; the last axis grows or shrinks with their size. Evaluates the array."""
+    dtype = _native.DType(dtype)
+    if dtype.itemsize == self.dtype.itemsize:
+        return _native._from_bytes(self.tobytes(), dtype, list(self.shape))
+    if self.ndim == 0 or self.shape[-1] * self.dtype.itemsize % dtype.itemsize:
+        raise DTypeError(f"view: the last axis of shape {self.shape} is no whole number of {dtype}")
+    shape = (*self.shape[:-1], self.shape[-1] * self.dtype.itemsize // dtype.itemsize)
+    return _native._from_bytes(self.tobytes(), dtype, list(shape))
+
+
+def _namespace():
+    import wootz
+
+    return wootz
+
+
+def _method(name):
+    def own(self, *args, **kwargs):
+        return getattr(_namespace(), name)(self, *args, **kwargs)
+
+    own.__name__ = name
+    own.__doc__ = f"As :func:`wootz.{name}`."
+    return own
+
+
+#: Methods that are functions of the namespace with the array in front.
+METHODS = ["argpartition", "compress", "dot", "median", "moveaxis", "nonzero", "partition", "ptp", "put", "ravel", "searchsorted", "split", "swapaxes"]
+for _name in METHODS:
+    setattr(Array, _name, _method(_name))
+Array.view = view
+Array.at = property(_At, doc="Changes at positions, each a new array: ``x.at[2:5].add(1)``.")
+Array.round = lambda self, decimals=0: _namespace().round(self, decimals)
+Array.conj = Array.conjugate = lambda self: self
+Array.flat = property(lambda self: iter(self.flatten()), doc="The elements one after the other.")
+Array.real = property(lambda self: self, doc="The array itself: its numbers are real.")
+
+
+def fill(self, value):
+    """Sets every element, in place."""
+    self[...] = value
+
+
+Array.fill = fill
+
+#: Names of NumPy's ufuncs that ours differ from.
+_UFUNCS = {"matmul": "matmul", **ALIASES}
+
+
+def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
+    """NumPy's functions of elements, called with an array of ours, are ours: ``np.exp(x)`` is an array of ours."""
+    import numpy
+
+    name = ufunc.__name__
+    function = getattr(_namespace(), name, None)
+    if out is not None:
+        return _into(out, ufunc, method, inputs, kwargs)
+    if method == "reduce" and name in ("add", "multiply", "maximum", "minimum", "logical_and", "logical_or"):
+        reduce = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any"}[name]
+        kwargs = {key: value for key, value in kwargs.items() if value is not numpy._NoValue and key in ("axis", "keepdims", "dtype")}
+        return getattr(_namespace(), reduce)(inputs[0], **{"axis": 0, **kwargs})
+    dtype = kwargs.pop("dtype", None)
+    if dtype is not None:
+        inputs = [each.astype(dtype) if isinstance(each, Array) else each for each in inputs]
+    if method != "__call__" or function is None or kwargs:
+        what = name if method == "__call__" else f"{name}.{method}"
+        raise ConversionError(
+            f"np.{what} is not available for wootz arrays{' with ' + ', '.join(kwargs) if kwargs and function else ''}; "
+            f"np.asarray(x) gives a NumPy array without a copy"
+        )
+    return function(*inputs)
+
+
+def _into(out, ufunc, method, inputs, kwargs):
+    """The result goes into memory of NumPy's, as ``ndarray += x`` means it."""
+    import numpy
+
+    if any(isinstance(each, Array) for each in out):
+        raise ConversionError(f"np.{ufunc.__name__}: out cannot be a wootz array, whose values never change")
+    inputs = [numpy.asarray(each) if isinstance(each, Array) else each for each in inputs]
+    return getattr(ufunc, method)(*inputs, out=out if len(out) > 1 else out[0], **kwargs)
+
+
+def __array_function__(self, function, types, args, kwargs):
+    """NumPy's other functions, called with an array of ours, are ours where there is one of that name."""
+    name = function.__name__
+    own = getattr(_namespace(), name, None) if function.__module__ in ("numpy", None) else None
+    if function.__module__ == "numpy.linalg":
+        own = getattr(_namespace().linalg, name, None)
+    if own is None:
+        raise ConversionError(
+            f"np.{name} is not available for wootz arrays; np.asarray(x) gives a NumPy array without a copy"
+        )
+    return own(*args, **kwargs)
+
+
+Array.__array_ufunc__ = __array_ufunc__
+Array.__array_function__ = __array_function__
+
+
+def __getattr__(name):
+    if name in ALIASES:
+        return getattr(_namespace(), ALIASES[name])
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,154 @@
+//! From messages to tokens.
+
+use crate::error::{ApiError, Outcome};
+use crate::host::Host;
+use crate::tools::{Choice, Format, Tools};
+use serde_json::{Value, json};
+use wootz_llm::tokenizer::Encoding;
+
+/// A prompt, and what it means for reading the answer.
+pub struct Prompt {
+    pub tokens: Vec<u32>,
+    pub tools: Option<Format>,
+    pub reasons: bool,
+}
+
+/// Messages that one request may have.
+const MOST_MESSAGES: usize = 4096;
+
+/// The prompt of a conversation in OpenAI's form.
+pub fn chat(
+    host: &Host,
+    messages: Vec<Value>,
+    tools: &Tools,
+    choice: &Choice,
+    extra: Value,
+) -> Outcome<Prompt> {
+    let Some(template) = host.model().template() else {
+        return Err(ApiError::bad("this model has no chat template; use /v1/completions"));
+    };
+    if messages.is_empty() || messages.len() > MOST_MESSAGES {
+        let count = messages.len();
+        return Err(ApiError::field(
+            "messages",
+            format!("{count} messages; there must be 1 to {MOST_MESSAGES}"),
+        ));
+    }
+    if tools.0.is_empty() && matches!(choice, Choice::Required | Choice::Named(_)) {
+        return Err(ApiError::field("tool_choice", "a call is asked for, but there are no tools"));
+    }
+    let mut messages =
+        messages.into_iter().enumerate().map(|(i, m)| message(i, m)).collect::<Outcome<Vec<_>>>()?;
+    let uses_tools = !tools.0.is_empty() && *choice != Choice::None;
+    let mut names = match extra {
+        Value::Object(names) => names,
+        _ => serde_json::Map::new(),
+    };
+    if uses_tools {
+        if template.source().contains("tools") {
+            names.insert("tools".into(), Value::Array(tools.0.clone()));
+        } else {
+            describe(tools, &mut messages);
+        }
+    }
+    let rendered = template.render_json(&Value::Array(messages), true, &Value::Object(names));
+    let text = rendered.map_err(|error| ApiError::field("messages", error.to_string()))?;
+    let tokens = host.model().tokenizer().encode(&text, Encoding::TEMPLATE);
+    let reasons = text.trim_end().ends_with("<think>");
+    Ok(Prompt { tokens, tools: uses_tools.then(|| Format::of(template.source())), reasons })
+}
+
+/// Tells of tools in the system prompt.
+fn describe(tools: &Tools, messages: &mut Vec<Value>) {
+    let text = tools.description();
+    match messages.first_mut().filter(|first| first["role"] == "system") {
+        Some(first) => {
+            let before = first["content"].as_str().unwrap_or_default();
+            first["content"] = format!("{before}\n\n{text}").into();
+        }
+        None => messages.insert(0, json!({"role": "system", "content": text})),
+    }
+}
+
+/// A message as templates know it: content is text, arguments of calls are objects.
+fn message(index: usize, message: Value) -> Outcome<Value> {
+    let wrong = |what: &str| ApiError::field("messages", format!("message {index}: {what}"));
+    let Value::Object(mut message) = message else { return Err(wrong("it must be an object")) };
+    let role = match message.get("role").and_then(Value::as_str) {
+        Some("developer") => "system",
+        Some("function") => "tool",
+        Some(role @ ("system" | "user" | "assistant" | "tool")) => role,
+        Some(other) => return Err(wrong(&format!("there is no role '{other}'"))),
+        None => return Err(wrong("it needs a role")),
+    };
+    let role = role.to_owned();
+    let has_calls =
+        message.get("tool_calls").and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
+    let content = match message.get("content") {
+        None | Some(Value::Null) if has_calls || role == "assistant" => String::new(),
+        None | Some(Value::Null) => return Err(wrong("it needs content")),
+        Some(content) => text_of(content).map_err(|what| wrong(&what))?,
+    };
+    message.insert("role".into(), role.into());
+    message.insert("content".into(), content.into());
+    if !has_calls {
+        message.remove("tool_calls");
+    }
+    for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(arguments) = call.pointer_mut("/function/arguments") else {
+            return Err(wrong("a tool call needs a function with arguments"));
+        };
+        if let Some(parsed) = arguments.as_str().and_then(|text| serde_json::from_str(text).ok()) {
+            *arguments = parsed;
+        }
+    }
+    Ok(Value::Object(message))
+}
+
+/// The text of content: a string, or a list of parts that are text.
+pub fn text_of(content: &Value) -> Result<String, String> {
+    match content {
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(parts) => parts.iter().map(part).collect(),
+        other => Err(format!("content must be text or a list of parts, not {}", kind(other))),
+    }
+}
+
+fn part(part: &Value) -> Result<String, String> {
+    match part.get("type").and_then(Value::as_str) {
+        Some("text" | "input_text" | "output_text") => {
+            part.get("text").and_then(Value::as_str).map(str::to_owned).ok_or("a text part needs text".into())
+        }
+        Some(other) => Err(format!("parts of type '{other}' are not supported by this model, only text")),
+        None => Err("a part needs a type".into()),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The tokens of a plain prompt: text, or token ids.
+pub fn plain(host: &Host, prompt: &Value) -> Outcome<Vec<u32>> {
+    let wrong = || ApiError::field("prompt", "a prompt must be a string or a list of token ids");
+    match prompt {
+        Value::String(text) => {
+            let encoding = Encoding { add_special: true, parse_special: true };
+            let tokens = host.model().tokenizer().encode(text, encoding);
+            // A model without a begin token has nothing to continue an empty text from.
+            if tokens.is_empty() { Err(ApiError::field("prompt", "the prompt is empty")) } else { Ok(tokens) }
+        }
+        Value::Array(ids) => {
+            let id = |v: &Value| v.as_u64().and_then(|id| u32::try_from(id).ok()).ok_or_else(wrong);
+            ids.iter().map(id).collect()
+        }
+        _ => Err(wrong()),
+    }
+}

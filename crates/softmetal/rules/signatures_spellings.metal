@@ -1,0 +1,140 @@
+//# Spellings of rules on signatures
+//- bad
+kernel void k(device float *o, ushort2 a [[thread_position_in_grid]], uint b [[threads_per_grid]]) { o[a.x] = b; }
+//- bad
+kernel void k(device float *o, uint3 a [[threadgroup_position_in_grid]], uint b [[thread_position_in_threadgroup]], uint c [[thread_index_in_simdgroup]]) { o[a.x] = b + c; }
+//- bad
+kernel void k(device float *o, uint a [[threadgroups_per_grid]], vec<uint, 3> b [[thread_position_in_threadgroup]]) { o[a] = b.x; }
+//- bad
+using P = uint2;
+kernel void k(device float *o, P a [[thread_position_in_grid]], uint3 b [[dispatch_threads_per_threadgroup]]) { o[a.x] = b.x; } // <-
+//- good
+kernel void k(device float *o, uint2 a [[thread_position_in_grid]], ushort2 b [[threads_per_threadgroup]], uint2 c [[threadgroup_position_in_grid]], ushort l [[thread_index_in_simdgroup]], ushort s [[simdgroup_index_in_threadgroup]]) { o[a.x] = b.x + c.x + l + s; }
+//- bad
+kernel void k(device float *o, short i [[thread_position_in_grid]]) { o[i] = 1; }
+//- bad
+kernel void k(device float *o, uchar i [[thread_position_in_grid]]) { o[i] = 1; }
+//- bad
+kernel void k(device float *o, int2 i [[thread_position_in_threadgroup]]) { o[i.x] = 1; }
+//- bad
+kernel void k(device float *o, size_t i [[thread_position_in_grid]]) { o[i] = 1; }
+//- bad
+kernel void k(device float *o, int i [[simdgroup_index_in_threadgroup]]) { o[i] = 1; }
+//- bad
+kernel void k(device float *o, uint3 i [[simdgroup_index_in_threadgroup]]) { o[i.x] = 1; }
+//- bad
+kernel void k(device float *o, uint2 i [[threads_per_simdgroup]]) { o[i.x] = 1; }
+//- bad
+kernel void k(device float *o, int i [[thread_index_in_threadgroup]]) { o[i] = 1; }
+//- good
+kernel void k(device float *o, uint32_t i [[thread_position_in_grid]], uint16_t j [[thread_index_in_threadgroup]]) { o[i + j] = 1; }
+//- good
+kernel void k(device float *o, unsigned i [[thread_position_in_grid]], unsigned short j [[thread_index_in_simdgroup]]) { o[i + j] = 1; }
+//- bad
+kernel void k(device float *o, thread uint *i [[thread_position_in_grid]]) { o[*i] = 1; }
+//- bad
+kernel void k(device float *o, device uint &i [[threads_per_threadgroup]]) { o[i] = 1; }
+//- bad
+kernel void k(device float *o, const thread uint3 &i [[thread_position_in_grid]]) { o[i.x] = 1; }
+//- bad
+kernel void k(device float *o, uint i [[thread_position_in_grid]]) [[max_total_threads_per_threadgroup(1024)]] { o[i] = 1; }
+//- bad
+template <typename T> kernel void k(device T *o) [[max_total_threads_per_threadgroup(256)]] { o[0] = T(1); }
+template [[host_name("kf")]] kernel void k<float>(device float *o);
+//- good
+template <typename T> [[kernel, max_total_threads_per_threadgroup(256)]] void k(device T *o) { o[0] = T(1); }
+template [[host_name("kf")]] [[kernel]] void k<float>(device float *o);
+//- good
+kernel [[max_total_threads_per_threadgroup(64)]] void k(device float *o) { o[0] = 1; }
+//- bad
+kernel void k(device float *a [[buffer(2)]], device const float *b [[buffer(2)]]) { a[0] = b[0]; }
+//- bad
+constant constexpr int I = 1;
+kernel void k(device float *a [[buffer(I)]], device const float *b [[buffer(1)]]) { a[0] = b[0]; } // <-
+//- bad
+enum { A, B };
+kernel void k(device float *a [[buffer(A)]], device const float *b [[buffer(0)]]) { a[0] = b[0]; } // <-
+//- good
+enum { A, B };
+kernel void k(device float *a [[buffer(A)]], device const float *b [[buffer(B)]]) { a[0] = b[0]; }
+//- good
+enum Index { IndexA = 3, IndexB };
+constant constexpr int base = 5;
+kernel void k(device float *a [[buffer(IndexA)]], device const float *b [[buffer(IndexB)]], constant int &n [[buffer(base + 1)]]) { a[0] = b[n]; }
+//- good
+enum class Index : int { a = 1, b };
+kernel void k(device float *a [[buffer(int(Index::a))]], device float *b [[buffer(0)]]) { a[0] = b[0]; }
+//- good
+#define FIRST 2
+kernel void k(device float *a [[ buffer(FIRST) ]], device float *b [[ buffer(FIRST+1) ]]) { a[0] = b[0]; }
+//- good
+enum { FC };
+constant bool flag [[function_constant(FC)]];
+kernel void k(device float *a) { if (flag) a[0] = 1; }
+//- good
+constant constexpr int fc = 3;
+constant bool flag [[function_constant(fc)]];
+kernel void k(device float *a) { if (flag) a[0] = 1; }
+//- good
+kernel void k(device float *o, constant int64_t s[3] [[buffer(1)]]) { o[0] = s[1]; }
+//- good
+kernel void k(device float *o, constant int s[] [[buffer(1)]], constant uint *t) { o[0] = s[1] + t[0]; }
+//- good
+float f(thread float a[4]) { return a[1]; }
+float g(const device float a[]) { return a[1]; }
+kernel void k(device float *o) { float a[4] = {1, 2, 3, 4}; o[0] = f(a) + g(o); }
+//- bad
+kernel void k(device float *o, uint n [[buffer(1)]]) { o[0] = n; }
+//- bad
+struct P { int n; };
+kernel void k(device float *o, P p [[buffer(1)]]) { o[0] = p.n; } // <-
+//- bad
+kernel void k(device float *o, thread float &x [[buffer(1)]]) { o[0] = x; }
+//- bad
+kernel void k(device float *o, threadgroup float &x [[buffer(1)]]) { o[0] = x; }
+//- bad
+kernel void k(device float *o, float t [[threadgroup(0)]]) { o[0] = t; }
+//- bad
+kernel void k(device float *o, constant float *t [[threadgroup(0)]]) { o[0] = *t; }
+//- bad
+kernel void k(device float *o, uint a [[thread_index_in_simdgroup]], uint b [[thread_index_in_simdgroup]]) { o[a] = b; }
+//- bad
+kernel float k(device float *o) { return o[0]; }
+//- bad
+template <typename T> kernel T k(device T *o) { return o[0]; }
+template [[host_name("kf")]] kernel float k<float>(device float *o);
+//- bad
+int main() { return 0; }
+//- bad
+void main(device float *o) { o[0] = 1; }
+kernel void k(device float *o) { main(o); }
+//- bad
+kernel void a(device float *o) { o[0] = 1; }
+[[kernel]] void a(device float *o, device float *p) { o[0] = p[0]; } // <-
+//- bad
+kernel void a(device float *o);
+kernel void b(device float *o) { a(o); } // <-
+kernel void a(device float *o) { o[0] = 1; }
+//- bad
+template <typename T> kernel void a(device T *o) { o[0] = 1; }
+template [[host_name("af")]] kernel void a<float>(device float *o);
+kernel void b(device float *o) { a<float>(o); } // <-
+//- bad
+struct S { int x; };
+int f(S s) { return s.y; } // <-
+//- bad
+kernel void k(device float *o) { o[0] = 1; }
+fragment float4 f() { return undefined_name; } // <-
+//- bad
+kernel void k(device float *o) { o[0] = 1; }
+struct V { float4 p [[position]]; };
+vertex V v(uint i [[vertex_id]], device float *x) { V r; r.q = float4(x[i]); return r; } // <-
+//- bad
+void f(int x) { return 1; }
+//- bad
+int f(int x) { int y = "text"; return y; }
+//- good
+struct V { float4 p [[position]]; float2 uv; };
+vertex V v(uint i [[vertex_id]], device const float4 *x [[buffer(0)]]) { V r; r.p = x[i]; r.uv = float2(0); return r; }
+fragment float4 f(V in [[stage_in]]) { return float4(in.uv, 0, 1); }
+kernel void k(device float *o) { o[0] = 1; }

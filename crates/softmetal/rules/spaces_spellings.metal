@@ -1,0 +1,187 @@
+//# Spellings of rules on address spaces
+//- bad
+kernel void k(device float *o) { threadgroup float *p = o; p[0] = 1; }
+//- bad
+kernel void k(constant float *o, device float *q) { device const float *p = o; q[0] = p[0]; }
+//- bad
+kernel void k(device float *o) { float x; device float *p = &x; p[0] = o[0]; }
+//- bad
+kernel void k(device float *o, threadgroup float *t) { thread float *p = t + 1; p[0] = o[0]; }
+//- bad
+kernel void k(device float *o, threadgroup float *t) { o = t; }
+//- bad
+void f(threadgroup float *p, int n) { p[n] = 1; }
+kernel void k(device float *o) { f(o, 1); } // <-
+//- bad
+void f(threadgroup float *p) { p[0] = 1; }
+kernel void k(device float *o) { float x; f(&x); o[0] = x; } // <-
+//- bad
+void f(device float &p) { p = 1; }
+kernel void k(device float *o) { float x; f(x); o[0] = x; } // <-
+//- bad
+void f(thread float4 &p) { p = float4(1); }
+kernel void k(device float4 *o) { f(o[2]); } // <-
+//- bad
+void f(thread int &p) { p = 1; }
+kernel void k(device float *o) { threadgroup int n; f(n); o[0] = n; } // <-
+//- bad
+kernel void k(device float *o) { threadgroup float *p = (threadgroup float *)o; p[0] = 1; }
+//- bad
+kernel void k(device float *o, constant int *c) { device int *p = (device int *)c; o[0] = p[0]; }
+//- bad
+kernel void k(device float *o, threadgroup float *t) { o[0] = *reinterpret_cast<device float *>(t); }
+//- bad
+kernel void k(device float *o, threadgroup float *t) { o[0] = *static_cast<device float *>(t); }
+//- bad
+template <typename T> T g(thread const T *p) { return *p; }
+kernel void k(device float *o, constant float *c) { o[0] = g(c); } // <-
+//- bad
+struct S { device float *p; };
+kernel void k(constant float *c, device float *o) { S s = {c}; o[0] = s.p[0]; } // <-
+//- bad
+device float *f(constant float *p) { return p; }
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+kernel void k(device float *o, constant float *c) { device float *p = true ? c : o; p[0] = 1; }
+//- good
+kernel void k(device float *o, constant float *c, threadgroup float *t) { device const float *p = o; const device float *q = p; constant float *d = c + 1; threadgroup float *s = t; float x = 1; thread const float *y = &x; device uchar *b = (device uchar *)o; device float2 *v = reinterpret_cast<device float2 *>(o); o[0] = p[0] + q[0] + d[0] + s[0] + *y + b[0] + v[0].x; }
+//- bad
+kernel void k(device float *o) { constant int n = 3; o[0] = n; }
+//- bad
+kernel void k(device float *o) { device int a[4]; a[0] = 1; o[0] = a[0]; }
+//- bad
+void f(device float *o) { threadgroup float x; x = 1; o[0] = x; }
+kernel void k(device float *o) { f(o); }
+//- bad
+float f(constant float x) { return x; }
+kernel void k(device float *o) { o[0] = f(1); }
+//- bad
+float f(const device int x) { return x; }
+kernel void k(device float *o) { o[0] = f(1); }
+//- bad
+struct S { device float x; };
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+struct S { float x; };
+void f(thread float *o, S *s) { o[0] = s->x; }
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+void f(float *x) { *x = 1; }
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+void f(float &x) { x = 1; }
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+void f(const float4 &x) { }
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+float *f(thread float *x) { return x; }
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+kernel void k(device float *o) { float x = 1; float *p = &x; o[0] = *p; }
+//- bad
+kernel void k(device float *o) { float x = 1; float &r = x; o[0] = r; }
+//- bad
+kernel void k(device float *o) { o[0] = *(float *)o; }
+//- bad
+kernel void k(device float *o) { o[0] = *((const uint *)(o + 1)); }
+//- bad
+kernel void k(device float *o) { o[0] = *reinterpret_cast<float *>(o); }
+//- bad
+struct S { float *p; };
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+struct S { float &p; };
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+typedef const int *P;
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+struct S { int x; };
+using P = S *; // <-
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+kernel void k(float *o [[buffer(0)]]) { o[0] = 1; }
+//- bad
+template <typename T> struct A { T *p; };
+kernel void k(device float *o) { o[0] = 1; }
+//- bad
+struct S { float v; float get() { return v; } };
+kernel void k(device S *s, device float *o) { o[0] = s[0].get(); } // <-
+//- bad
+struct S { float v; float operator()(float x) const { return v * x; } };
+kernel void k(constant S &s, device float *o) { o[0] = s(2); } // <-
+//- bad
+struct S { float v; float operator+(S b) const { return v + b.v; } };
+kernel void k(device S *s, device float *o) { o[0] = s[0] + s[1]; } // <-
+//- bad
+struct S { float v; S(float x) : v(x) {} void add(float x) thread { v += x; } };
+kernel void k(device S *s) { s->add(1); } // <-
+//- good
+struct S { float v; float get() const device { return v; } float get() const constant { return v; } float get() const threadgroup { return v; } float get() const thread { return v; } };
+kernel void k(device S *d, constant S &c, device float *o) { threadgroup S t; t = *d; S s = *d; o[0] = s.get() + d->get() + c.get() + t.get(); }
+//- bad
+constexpr float pi = 3.14f;
+kernel void k(device float *o) { o[0] = pi; }
+//- bad
+static const int table[3] = {1, 2, 3};
+kernel void k(device float *o) { o[0] = table[1]; }
+//- bad
+int counter;
+kernel void k(device float *o) { o[0] = counter; }
+//- bad
+device int counter;
+kernel void k(device float *o) { o[0] = counter; }
+//- bad
+threadgroup int shared[4];
+kernel void k(device float *o) { o[0] = shared[0]; }
+//- bad
+namespace n { const float x = 1; }
+kernel void k(device float *o) { o[0] = n::x; }
+//- bad
+extern float x;
+kernel void k(device float *o) { o[0] = 1; }
+//- good
+namespace n { constant float x = 1; constexpr constant int y[2] = {1, 2}; }
+struct S { static constexpr constant int z = 3; };
+kernel void k(device float *o) { o[0] = n::x + n::y[0] + S::z; }
+//- bad
+kernel void k(device float * device *p) { p[0][0] = 1; }
+//- bad
+kernel void k(device float * constant *p [[buffer(0)]], device float *o) { o[0] = p[0][0]; }
+//- bad
+kernel void k(device float * device &p [[buffer(0)]], device float *o) { o[0] = p[0]; }
+//- good
+template <typename T> struct A { T x; template <typename U> A(U v) : x(v) {} A() thread = default; A() threadgroup = default; operator float() const thread { return x; } operator float() const device { return x; } operator float() const constant { return x; } operator float() const threadgroup { return x; } };
+kernel void k(device A<half> *a, device float *o) { A<half> b = a[0]; o[0] = float(b) + float(a[1]); }
+//- good
+int f(device float *) { return 1; }
+int f(constant float *) { return 2; }
+int f(threadgroup float *) { return 3; }
+int f(thread float *) { return 4; }
+kernel void k(device float *o, constant float *c) { threadgroup float t[1]; float x[1]; o[0] = f(o); o[1] = f(c); o[2] = f(t); o[3] = f(x); }
+//- good
+kernel void k(device float *o) { threadgroup float t[4] = {0}; threadgroup int u[2] = {0}; t[0] = u[0]; o[0] = t[0]; }
+//- good
+kernel void k(device float *o) { threadgroup float t[4] = {}; t[0] = 1; o[0] = t[0]; }
+//- good
+constant float a[2][2] = {{1, 2}, {3, 4}};
+struct In { packed_float3 p; float w; };
+kernel void k(device float *o, device const In *in [[buffer(1)]], constant In &c [[buffer(2)]]) { device const In &i = in[0]; auto p = &in[1]; constant auto &d = c; o[0] = i.w + p->w + d.w + a[1][0]; }
+//- good
+kernel void k(device float *o) { for (auto i = 0; i < 4; i++) { thread auto &r = *&i; o[r] = 1; } float a[4]; thread float (&b)[4] = a; b[0] = 1; o[0] = b[0]; }
+//- good
+void f(volatile device float4 *p, float4 v) { *p = v; p[1] = v; }
+kernel void k(volatile device float4 *p) { f(p, float4(1)); }
+//- good
+kernel void k(coherent(device) device float *p) { p[0] = 1; }
+//- good
+kernel void k(volatile coherent(device) device float *p [[buffer(0)]]) { p[0] = 1; }
+//- good
+kernel void k(device float *o) { thread const device float *p[2]; p[0] = o; p[1] = o + 1; o[2] = *p[0] + *p[1]; }
+//- good
+struct A { float e[2]; thread float &operator[](size_t i) thread { return e[i]; } constexpr const device float &operator[](size_t i) const device { return e[i]; } constexpr const constant float &operator[](size_t i) const constant { return e[i]; } };
+kernel void k(device A *a, constant A &c, device float *o) { A t = a[0]; t[0] = 1; o[0] = t[0] + a[0][1] + c[1]; }
+//- good
+struct B { coherent device float *p; };
+kernel void k(constant B &b) { b.p[0] = 1; }

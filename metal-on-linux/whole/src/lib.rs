@@ -1,0 +1,1 @@
+//! The whole library over the driver for Apple's Metal on Linux. There is nothing here but its tests; see `docs/metal-on-linux.md`.
