@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// An input that takes longer is a finding, as a panic is. On a quiet machine none takes a tenth of it.
 pub const SLOW: Duration = Duration::from_secs(10);
 
+/// Of this many inputs, at least one is accepted.
+const ENOUGH: u64 = 200;
+
 /// The folder of a target's corpus. Whole models are those that the tests of `wootz-llm` keep.
 pub fn corpus(name: &str) -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -116,6 +119,8 @@ impl Target {
             }
         }
         println!("{}: {runs} inputs in {seconds} s, {accepted} accepted, no crash", self.name);
+        // Where everything is refused at the door, nothing behind it was tested.
+        assert!(accepted > 0 || runs < ENOUGH, "{}: none of {runs} inputs was accepted", self.name);
     }
 
     /// The corpus, by path.

@@ -2,7 +2,7 @@
 //! corpora again.
 
 use wootz_fuzz::Target;
-use wootz_fuzz::targets::{TARGETS, make_gguf_corpus, make_metal_corpus};
+use wootz_fuzz::targets::{TARGETS, make_gguf_corpus, make_metal_corpus, make_mpi_corpus};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -11,6 +11,7 @@ fn main() {
         ["make-corpus"] => {
             make_gguf_corpus();
             make_metal_corpus();
+            make_mpi_corpus();
         }
         [name, seconds] => {
             let target = Target::named(name).expect("a target that `fuzz list` names");

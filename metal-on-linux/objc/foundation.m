@@ -43,6 +43,11 @@ static bool collections(void) {
     for (NSString* word in @[ @"a", @"b", @"a" ]) [seen addObject:word];
     CHECK(seen.count == 2 && [seen containsObject:@"b"] && ![seen containsObject:@"c"]);
     CHECK([NSSet setWithArray:@[ @1, @1, @2 ]].count == 2);
+    NSString* got[3] = {nil, nil, nil};
+    [@[ @"x", @"y" ] getObjects:got];
+    CHECK([got[0] isEqualToString:@"x"] && [got[1] isEqualToString:@"y"] && !got[2]);
+    [@[ @"x", @"y", @"z" ] getObjects:got + 1 range:NSMakeRange(1, 2)];
+    CHECK([got[1] isEqualToString:@"y"] && [got[2] isEqualToString:@"z"]);
     NSMutableDictionary* table = [NSMutableDictionary dictionary];
     for (int i = 0; i < 100; i++) table[[NSString stringWithFormat:@"k%d", i]] = @(i);
     table[@"k7"] = @70;

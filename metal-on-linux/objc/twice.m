@@ -65,7 +65,8 @@ id<Metal> MTLCreateSystemDefaultDevice(void);
     device = MTLCreateSystemDefaultDevice();
     queue = [device newCommandQueue];
     NSError* error = nil;
-    NSString* source = @"kernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
+    NSString* source = @"#include <metal_stdlib>\n"
+                        "kernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
     id<Metal> library = [device newLibraryWithSource:source options:nil error:&error];
     if (!library) {
         printf("%s\n", [[error localizedDescription] UTF8String]);

@@ -19,7 +19,7 @@ fn alone() -> MutexGuard<'static, ()> {
     // A folder of its own for archives, and a short time limit: a stalled device must show within the test.
     let cache = std::env::temp_dir().join(format!("wootz-driver-test-{}", std::process::id()));
     // SAFETY: tests run one at a time, and nothing else reads the environment meanwhile.
-    unsafe { std::env::set_var("WOOTZ_CACHE", &cache) };
+    unsafe { std::env::set_var("XDG_CACHE_HOME", &cache) };
     configure(quick());
     take_reports();
     guard
@@ -158,7 +158,7 @@ fn errors_while_encoding_close_groups_and_encoders() {
     let _alone = alone();
     let rig = Rig::new();
     let error = rig.submit(&rig.twice, 4096).expect_err("an offset at the end");
-    assert!(error.to_string().contains("starts at byte 4096 of 4096"), "{error}");
+    assert!(error.to_string().contains("starts at byte 4096 of a buffer of 4096"), "{error}");
     rig.run().expect("the next batch");
     assert_eq!(kinds(), []);
 }
@@ -237,8 +237,14 @@ fn intel_gpus_are_probed() {
 fn the_archive_is_written_once_and_used_by_one_thread_at_a_time() {
     let _alone = alone();
     let folder = tempfile::tempdir().expect("a folder");
-    // SAFETY: as in `alone`.
-    unsafe { std::env::set_var("WOOTZ_CACHE", folder.path()) };
+    // SAFETY: tests run one at a time, and nothing else reads the environment meanwhile.
+    unsafe { std::env::set_var("XDG_CACHE_HOME", folder.path()) };
+    let archive = || {
+        let files = std::fs::read_dir(folder.path().join("wootz/pipelines")).expect("the folder");
+        let mut archives = files.flatten().map(|f| f.path()).filter(|p| p.extension().is_some_and(|e| e == "metalarchive"));
+        archives.next().expect("an archive")
+    };
+    let written = || archive().metadata().expect("its data").modified().expect("its time");
     let make = || {
         let device = AppleDevice::new().expect("a device");
         std::thread::scope(|scope| {
@@ -251,12 +257,13 @@ fn the_archive_is_written_once_and_used_by_one_thread_at_a_time() {
             }
         });
         device.persist();
-        let file = std::fs::read_dir(folder.path()).expect("the folder").next().expect("an archive");
-        file.expect("its entry").metadata().expect("its data").modified().expect("its time")
+        written()
     };
     let first = make();
     std::thread::sleep(std::time::Duration::from_millis(20));
     assert_eq!(make(), first, "nothing was new, and the archive was written");
+    std::fs::write(archive(), b"damaged").expect("written");
+    assert!(make() > first, "a damaged archive is replaced");
     assert_eq!(kinds(), []);
 }
 

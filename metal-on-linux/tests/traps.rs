@@ -251,7 +251,7 @@ fn command_buffers_run_in_the_order_of_enqueue() {
         second.commit();
         first.commit();
         second.waitUntilCompleted();
-        // SAFETY: as above.
+        // SAFETY: the buffer has 256 bytes, and the device is done with it.
         assert_eq!(unsafe { *buffer.contents().cast::<u8>().as_ptr() }, 5);
     });
     assert_eq!(kinds(), []);
@@ -300,6 +300,47 @@ impl SendCommand {
     fn get(&self) -> &CommandBuffer {
         &self.0
     }
+}
+
+#[test]
+fn the_65th_command_buffer_blocks() {
+    let _alone = alone();
+    with_pool(|| {
+        let rig = Rig::new();
+        let mut held: Vec<_> = (0..64).map(|_| SendCommand(rig.command())).collect();
+        assert_eq!(kinds(), [], "64 are allowed");
+        let first = held.remove(0);
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            with_pool(|| first.get().commit());
+        });
+        let start = std::time::Instant::now();
+        let last = rig.command();
+        assert!(start.elapsed() >= Duration::from_millis(150), "the 65th did not block");
+        other.join().expect("the other thread");
+        drop(last);
+        let reports = take_reports();
+        assert_eq!(reports.iter().map(|r| r.kind).collect::<Vec<_>>(), [Kind::QueueFull]);
+        assert_eq!(reports[0].call, "-[SoftMetalCommandQueue commandBuffer]");
+    });
+}
+
+#[test]
+fn a_command_buffer_without_references_outlives_nothing() {
+    let _alone = alone();
+    with_pool(|| {
+        let rig = Rig::new();
+        for early in [false, true] {
+            let buffer = rig.buffer(TRACKED);
+            let command = rig.queue.commandBufferWithUnretainedReferences().expect("a command buffer");
+            with_pool(|| rig.encode(&command, &buffer).endEncoding());
+            let kept = (!early).then(|| buffer.clone());
+            drop(buffer);
+            rig.finish(&command);
+            drop(kept);
+            assert_eq!(kinds(), if early { vec![Kind::UseAfterRelease] } else { vec![] });
+        }
+    });
 }
 
 #[test]
@@ -458,7 +499,7 @@ fn an_encoder_belongs_to_one_thread() {
 struct SendEncoder(Encoder);
 // SAFETY: it is not, and that is what is tested; the framework's own encoder has a lock.
 unsafe impl Send for SendEncoder {}
-// SAFETY: as above.
+// SAFETY: the same test: two threads share one encoder, and the framework's lock must hold.
 unsafe impl Sync for SendEncoder {}
 impl SendEncoder {
     fn set(&self) {
@@ -482,14 +523,41 @@ fn errors_of_sources_come_with_the_library_when_asked() {
     configure(Options::default());
 }
 
-/// Runs a part of `raises` in a process of its own; gives what it said before it ended.
-fn raised(part: &str) -> String {
+/// Runs a part of `raises` in a process of its own, where findings may be fatal; gives whether it ended well, and what it said.
+fn child(part: &str, fatal: bool) -> (bool, String) {
     let program = std::env::current_exe().expect("this program");
     let mut command = Command::new(program);
-    command.args(["--exact", "raises", "--ignored", "--nocapture"]).env("TRAPS_PART", part);
+    // No capture by the test's harness: what is said must be on the standard error stream in any case.
+    command.args(["--exact", "raises", "--ignored"]).env("TRAPS_PART", part);
+    command.env("METALHOST_FATAL", if fatal { "1" } else { "0" });
     let out = command.output().expect("a child");
-    assert!(!out.status.success(), "{part} lived on");
-    String::from_utf8_lossy(&out.stderr).into_owned()
+    (
+        out.status.success(),
+        String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout),
+    )
+}
+
+fn raised(part: &str) -> String {
+    let (well, said) = child(part, false);
+    assert!(!well, "{part} lived on");
+    said
+}
+
+#[test]
+fn reports_and_leaks_end_the_process_where_they_are_fatal() {
+    for (part, what) in [
+        ("unbalanced", "DebugGroup: "),
+        ("leak", "alive at the end of the process: [(\"SoftMetalCommandBuffer\", 1)]"),
+    ] {
+        let (well, said) = child(part, true);
+        assert!(!well && said.contains(what), "{part}: {said}");
+        let (well, said) = child(part, false);
+        assert!(well, "{part}: {said}");
+    }
+    let (_, said) = child("unbalanced", false);
+    assert!(said.contains("metal host: DebugGroup: "), "a test that passes hides it: {said}");
+    let (well, said) = child("nothing", true);
+    assert!(well, "{said}");
 }
 
 #[test]
@@ -505,6 +573,8 @@ fn what_metal_raises_ends_the_process_with_the_call() {
     assert!(nil.contains("setComputePipelineState:]: the pipeline must not be nil"), "{nil}");
     let class = raised("class");
     assert!(class.contains("is of class SoftMetalBuffer, which does not fit"), "{class}");
+    let types = raised("type");
+    assert!(types.contains("setComputePipelineState:") && types.contains("type code"), "{types}");
     let length = raised("length");
     assert!(length.contains("newBufferWithLength:options:]: the length must not be zero"), "{length}");
 }
@@ -536,9 +606,18 @@ fn raises() {
                     let wrong: *const AnyObject = Retained::as_ptr(&buffer).cast();
                     let _: () = msg_send![&*encoder, setComputePipelineState: wrong];
                 }
+                Ok("type") => {
+                    let _: () = msg_send![&*encoder, setComputePipelineState: 1.5f32];
+                }
+                Ok("unbalanced") => encoder.popDebugGroup(),
+                Ok("leak") => std::mem::forget(rig.command()),
+                Ok("nothing") => {}
                 Ok("length") => drop(rig.device.newBufferWithLength_options(0, TRACKED)),
                 part => panic!("no part {part:?}"),
             }
+        }
+        if std::env::var("TRAPS_PART").as_deref() != Ok("ended") {
+            encoder.endEncoding();
         }
     });
 }

@@ -4,21 +4,21 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A device's piece of memory. Dropping it gives the memory back.
+/// A block of device memory. Dropping it frees the memory.
 pub trait DeviceMemory: Any + Send + Sync {
     /// Usable bytes.
     fn len(&self) -> usize;
 
-    /// True when there is nothing in it.
+    /// Whether its size is zero.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes, where the host can read them in place. Called by [`Buffer::host_bytes`], which sees to it that nothing
+    /// The bytes, if the host can read them in place. Called by [`Buffer::host_bytes`], which ensures that nothing
     /// writes them from then on.
     fn host_bytes(&self) -> Option<&[u8]>;
 
-    /// Whether it is someone else's memory, which no one may write.
+    /// Whether it is imported memory, which must not be written.
     fn is_imported(&self) -> bool {
         false
     }
@@ -45,7 +45,7 @@ impl Buffer {
         self.0.memory.len()
     }
 
-    /// True when there is nothing in it.
+    /// Whether its size is zero.
     pub fn is_empty(&self) -> bool {
         self.0.memory.is_empty()
     }
@@ -55,7 +55,7 @@ impl Buffer {
         (&self.0.memory as &dyn Any).downcast_ref()
     }
 
-    /// The bytes, where the host can read them in place. A slice may live as long as any handle, so the buffer is
+    /// The bytes, if the host can read them in place. A slice may live as long as any handle, so the buffer is
     /// read-only from now on: see [`Buffer::is_writable`].
     pub fn host_bytes(&self) -> Option<&[u8]> {
         // The order matters to a thread that asks whether it may write: it must see this before anyone reads.
@@ -63,8 +63,8 @@ impl Buffer {
         self.0.memory.host_bytes()
     }
 
-    /// Whether uploads and plans may write the memory: it is the device's own, and its bytes were never given out to be
-    /// read in place. Devices refuse to write a buffer that is not.
+    /// Whether uploads and plans may write the memory: it is the device's own, and its bytes were never given out for
+    /// reading in place. Devices refuse to write any other buffer.
     pub fn is_writable(&self) -> bool {
         !self.0.memory.is_imported() && !self.0.exposed.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! What a device implements.
+//! The trait that a device implements.
 
 use crate::buffer::Buffer;
 use crate::pool::MemoryStats;
@@ -7,21 +7,21 @@ use std::sync::Arc;
 use wootz_ir::{CustomKernel, DType, Number, Result, SmallGraph};
 use wootz_plan::{Capabilities, Plan};
 
-/// What kind of thing a device is.
+/// The kind of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeviceKind {
-    /// The host's own cores.
+    /// The host's CPU.
     Cpu,
     /// A GPU that shares memory with the host.
     IntegratedGpu,
-    /// A GPU with memory of its own.
+    /// A GPU with its own memory.
     DiscreteGpu,
-    /// A device imitated in software.
+    /// A software device.
     Software,
 }
 
 impl DeviceKind {
-    /// The kind in one word or two.
+    /// A short name for the kind.
     pub fn name(self) -> &'static str {
         match self {
             DeviceKind::Cpu => "cpu",
@@ -32,26 +32,26 @@ impl DeviceKind {
     }
 }
 
-/// What a device says about itself.
+/// A device's description of itself.
 #[derive(Clone, Debug)]
 pub struct DeviceInfo {
-    /// The name it is chosen by: `cpu`, `metal`, `webgpu`, …
+    /// The name that selects it: `cpu`, `metal`, `webgpu`, …
     pub name: String,
-    /// What it is, for people.
+    /// Human-readable description.
     pub description: String,
-    /// Its kind.
+    /// Kind.
     pub kind: DeviceKind,
-    /// Facts worth showing: instruction set, threads, driver, limits.
+    /// Properties such as instruction set, threads, driver and limits.
     pub facts: Vec<(String, String)>,
-    /// Bytes it can hold in all.
+    /// Total memory in bytes.
     pub memory_limit: usize,
-    /// The largest single buffer.
+    /// Maximum size of a single buffer.
     pub buffer_limit: usize,
 }
 
-/// Host memory given to a device for good: a vector, a mapped file, someone else's array.
+/// Host memory given to a device permanently: a vector, a mapped file, a foreign array.
 pub struct HostMemory {
-    /// Keeps the bytes alive and says where they are.
+    /// Keeps the bytes alive and locates them.
     pub owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
 }
 
@@ -67,28 +67,29 @@ impl HostMemory {
     }
 }
 
-/// A plan made ready for one device.
+/// A plan compiled for a device.
 pub trait Executable: Any + Send + Sync {
-    /// The plan it was made from.
+    /// The plan.
     fn plan(&self) -> &Plan;
 }
 
-/// What one run of an executable binds.
+/// The bindings of one run of an executable.
 pub struct Run<'a> {
     /// Leaf buffers, by position.
     pub leaves: &'a [Buffer],
-    /// Values of the scalar parameters, each already of its dtype.
+    /// Values of the scalar parameters, each already in its dtype.
     pub params: &'a [Number],
 }
 
-/// The end of a submitted run, and its results. Dropping it waits, so that no buffer of the run is used again too early.
+/// The completion of a submitted run, and its results. Dropping it waits, so that no buffer of the run is reused too
+/// early.
 pub struct Fence {
     results: Vec<Buffer>,
     wait: Option<Box<dyn FnOnce() -> Result<()> + Send>>,
 }
 
 impl Fence {
-    /// A run that has ended.
+    /// A completed run.
     pub fn done(results: Vec<Buffer>) -> Fence {
         Fence { results, wait: None }
     }
@@ -98,17 +99,17 @@ impl Fence {
         Fence { results, wait: Some(Box::new(wait)) }
     }
 
-    /// Whether there is nothing to wait for.
+    /// Whether the run has completed.
     pub fn is_done(&self) -> bool {
         self.wait.is_none()
     }
 
-    /// The plan's result buffers, which hold results once the run has ended.
+    /// The plan's result buffers, which are valid once the run has completed.
     pub fn results(&self) -> &[Buffer] {
         &self.results
     }
 
-    /// Waits for the end and returns the plan's result buffers.
+    /// Waits for completion and returns the plan's result buffers.
     pub fn wait(mut self) -> Result<Vec<Buffer>> {
         if let Some(wait) = self.wait.take() {
             wait()?;
@@ -126,60 +127,74 @@ impl Drop for Fence {
     }
 }
 
-/// A device. All calls may come from many threads at once.
+/// A device. All methods may be called from several threads at once.
 pub trait Backend: Send + Sync {
-    /// What the device is.
+    /// A description of the device.
     fn info(&self) -> &DeviceInfo;
 
-    /// What it can take in one step, for the planner.
+    /// What it supports in one step, for the planner.
     fn capabilities(&self) -> Capabilities;
 
-    /// Why the device cannot work with a dtype, if so.
+    /// Why the device does not support a dtype, if it does not.
     fn refuses(&self, dtype: DType) -> Option<&'static str>;
 
-    /// Whether it finds an implementation for itself in a user's kernel.
+    /// Whether a user-defined kernel has an implementation for it.
     fn runs_custom(&self, kernel: &CustomKernel) -> bool;
 
-    /// Memory with unspecified content.
+    /// Allocates memory with unspecified content.
     fn allocate(&self, bytes: usize) -> Result<Buffer>;
 
-    /// A buffer over host memory, without a copy where the device can.
+    /// A buffer over host memory, without a copy if possible.
     fn import(&self, memory: HostMemory) -> Result<Buffer>;
 
-    /// Host bytes into a buffer, from byte `offset` on.
+    /// Copies host bytes to a buffer, from byte `offset` on.
     fn upload(&self, buffer: &Buffer, offset: usize, bytes: &[u8]) -> Result<()>;
 
-    /// Bytes of a buffer, from byte `offset` on, to the host.
+    /// Copies bytes of a buffer, from byte `offset` on, to the host.
     fn download(&self, buffer: &Buffer, offset: usize, bytes: &mut [u8]) -> Result<()>;
 
-    /// Announces plans that [`Backend::compile`] will be called with soon, for devices that compile many kernels at once more
-    /// cheaply. Errors are reported by `compile`.
+    /// Copies `len` bytes between two buffers that both belong to the device, from byte `start` of `from` to byte `offset` of
+    /// `to`, which may be written. Returns whether it did: devices whose memory is not the host's leave it to their caller.
+    fn copy(&self, from: &Buffer, start: usize, to: &Buffer, offset: usize, len: usize) -> Result<bool> {
+        let _ = (from, start, to, offset, len);
+        Ok(false)
+    }
+
+    /// Announces plans that will soon be passed to [`Backend::compile`], for devices that compile many kernels more
+    /// cheaply at once. Errors are reported by `compile`.
     fn prepare(&self, plans: &[Arc<Plan>]) {
         let _ = plans;
     }
 
-    /// Makes a plan ready to run.
+    /// Compiles a plan.
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>>;
 
-    /// Starts a run. Runs of one device take effect in the order in which they were submitted, so that leaves may be results
-    /// of runs that have not ended. The caller keeps leaves alive until the fence is reached.
+    /// Starts a run. Runs of one device take effect in the order of submission, so leaves may be results of runs that
+    /// have not completed. The caller keeps leaves alive until the fence is reached.
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence>;
 
-    /// Runs a small graph to its end without a plan, where the device has a way that costs less; `None` where it has not, and
-    /// where a fault was met, which a plan reports in its words. The value is bit for bit that of the plan.
+    /// Runs a small graph to completion without a plan, if the device has a cheaper way; `None` if it does not, or if
+    /// there was a fault, which a plan then reports. The value is bit-identical to the plan's.
     fn run_small(&self, graph: &SmallGraph<Buffer>) -> Result<Option<Buffer>> {
         let _ = graph;
+        Ok(None)
+    }
+
+    /// Where bytes are not 0, of `count` from byte `start` on: their positions among these as i64, in a buffer of just as many;
+    /// `None` where the host's own memory has to be used for it.
+    fn places(&self, truth: &Buffer, start: usize, count: usize) -> Result<Option<Buffer>> {
+        let _ = (truth, start, count);
         Ok(None)
     }
 
     /// How memory is used.
     fn memory(&self) -> MemoryStats;
 
-    /// Seconds that the last run took on the device itself, where the device measures that.
+    /// Duration of the last run in seconds, as measured by the device, if it can.
     fn last_run_seconds(&self) -> Option<f64> {
         None
     }
 
-    /// Gives cached memory back to the system.
+    /// Returns cached memory to the system.
     fn trim(&self);
 }

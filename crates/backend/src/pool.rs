@@ -4,37 +4,37 @@ use crate::inject::{Point, fails};
 use crate::sync::Lock;
 use std::collections::BTreeMap;
 
-/// How memory is used, in bytes.
+/// Memory statistics, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
-    /// In buffers that someone holds.
+    /// In live buffers.
     pub live: usize,
-    /// Kept for reuse.
+    /// Cached for reuse.
     pub cached: usize,
-    /// The most that was live at once, since the start or the last trim.
+    /// Peak live bytes since the start or the last trim.
     pub peak: usize,
-    /// How many buffers are live.
+    /// Number of live buffers.
     pub buffers: usize,
-    /// How many blocks are kept for reuse.
+    /// Number of cached blocks.
     pub cached_blocks: usize,
     /// Allocations served from the cache.
     pub hits: u64,
-    /// Allocations that went to the system.
+    /// Allocations passed to the system.
     pub misses: u64,
 }
 
-/// What a pool may keep.
+/// Limits of a pool.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolLimits {
-    /// Bytes that may be live at once.
+    /// Maximum live bytes.
     pub live: usize,
-    /// Bytes kept for reuse.
+    /// Maximum cached bytes.
     pub cached: usize,
-    /// Blocks kept for reuse.
+    /// Maximum number of cached blocks.
     pub blocks: usize,
 }
 
-/// Free blocks of a device by size, with a count of what is out. The device makes the blocks; the pool remembers them.
+/// Free blocks of a device by size, with statistics. The device allocates the blocks; the pool caches them.
 pub struct Pool<B> {
     limits: PoolLimits,
     state: Lock<State<B>>,
@@ -45,7 +45,7 @@ struct State<B> {
     stats: MemoryStats,
 }
 
-/// Sizes are rounded so that similar requests share blocks: small ones to 64 bytes, large ones to an eighth.
+/// Size classes let similar requests share blocks: small sizes are rounded to 64 bytes, large ones to an eighth.
 pub fn size_class(bytes: usize) -> usize {
     if bytes <= 1024 {
         return bytes.next_multiple_of(64).max(64);
@@ -66,8 +66,8 @@ impl<B> Pool<B> {
         self.limits
     }
 
-    /// A block of the size class of `bytes` (returned with it), from the cache or made by `make`. The cache is dropped and
-    /// `make` is tried again before the pool gives up; `None` means that there is no memory.
+    /// A block of the size class of `bytes` (returned with it), from the cache or allocated with `make`. The cache is
+    /// dropped and `make` is tried again before the pool gives up; `None` means out of memory.
     pub fn take(&self, bytes: usize, make: impl Fn(usize) -> Option<B>) -> Option<(B, usize)> {
         let size = size_class(bytes);
         if fails(Point::Memory) {
@@ -102,7 +102,7 @@ impl<B> Pool<B> {
         Some((block?, size))
     }
 
-    /// Takes a block back, to keep it or to drop it.
+    /// Takes a block back, to cache or to free it.
     pub fn give(&self, block: B, size: usize) {
         let mut state = self.state.lock();
         state.stats.live -= size;
@@ -119,19 +119,19 @@ impl<B> Pool<B> {
         }
     }
 
-    /// Counts memory that the pool did not make (imported or mapped).
+    /// Counts memory that the pool did not allocate (imported or mapped).
     pub fn adopt(&self, size: usize) {
         self.state.lock().count(size);
     }
 
-    /// Uncounts adopted memory.
+    /// Reverses [`adopt`](Self::adopt).
     pub fn release(&self, size: usize) {
         let mut state = self.state.lock();
         state.stats.live -= size;
         state.stats.buffers -= 1;
     }
 
-    /// Drops every cached block, and starts the peak anew.
+    /// Frees every cached block, and resets the peak.
     pub fn trim(&self) {
         let free = {
             let mut state = self.state.lock();
@@ -143,7 +143,7 @@ impl<B> Pool<B> {
         drop(free);
     }
 
-    /// The figures.
+    /// The statistics.
     pub fn stats(&self) -> MemoryStats {
         self.state.lock().stats
     }

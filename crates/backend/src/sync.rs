@@ -1,3 +1,4 @@
-//! What the pool is built on. `crates/loom` compiles the pool against a file of the same name whose types try every interleaving.
+//! The synchronisation types of the pool. `crates/loom` compiles the pool against a file of the same name whose types
+//! explore every interleaving.
 
 pub use parking_lot::Mutex as Lock;

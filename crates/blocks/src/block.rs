@@ -1,16 +1,20 @@
-//! What a block format is, as traits.
+//! The traits of a block format.
 
 use bytemuck::Pod;
 
+use crate::formats::grid::Grid;
+
 /// A fixed-size run of values in some stored form; the struct that implements it is the layout.
 pub trait Block: Pod {
-    /// How many values one block holds.
+    /// Number of values per block.
     const LEN: usize;
+    /// The grid whose points the values are runs of, in formats that have one.
+    const GRID: Option<Grid> = None;
 
     /// Writes the `LEN` values of this block to `out`.
     fn decode(&self, out: &mut [f32]);
 
-    /// The block that stands for the `LEN` finite values `x`; `importance` weighs the error of each.
+    /// Quantises the `LEN` finite values `x`; `importance` weights the error of each.
     fn encode(x: &[f32], importance: Option<&[f32]>) -> Self;
 }
 
@@ -23,7 +27,7 @@ pub struct Group {
     pub offset: f32,
 }
 
-/// A block whose values are small integer codes with a scale (and perhaps an offset) per group.
+/// A block whose values are small integer codes with a scale (and possibly an offset) per group.
 pub trait CodedBlock: Block {
     /// Values per group.
     const GROUP: usize;
@@ -42,7 +46,7 @@ pub trait CodedBlock: Block {
 /// The largest block of any format.
 pub(crate) const MAX_LEN: usize = 256;
 
-/// Dequantises a coded block: the one formula that all coded formats share.
+/// Dequantises a coded block, with the formula that all coded formats share.
 pub(crate) fn decode_codes<B: CodedBlock>(block: &B, out: &mut [f32]) {
     let mut codes = [0i8; MAX_LEN];
     let mut groups = [Group::default(); MAX_LEN / 16];

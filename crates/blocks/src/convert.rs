@@ -1,37 +1,37 @@
-//! Dequantise, quantise and dot over whole rows, for a format known at run time.
+//! Dequantisation, quantisation and dot products of rows, for a format known at run time.
 
 use crate::block::{Block, MAX_LEN};
 use crate::format::BlockFormat;
 
-/// Why a conversion was refused.
+/// Why a conversion was rejected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BlockError {
-    /// The values do not fill whole blocks.
+    /// The number of values is not a multiple of the block size.
     #[error("{format}: {len} values are not a multiple of its block of {} values", format.block_len())]
     PartialBlock {
-        /// The format asked for.
+        /// The format.
         format: BlockFormat,
-        /// How many values were given.
+        /// The number of values.
         len: usize,
     },
-    /// The byte slice has another length than the values need.
+    /// The byte slice has the wrong length for the values.
     #[error("{format}: {len} values take {expected} bytes, but the buffer has {actual}")]
     ByteLength {
-        /// The format asked for.
+        /// The format.
         format: BlockFormat,
-        /// How many values were given.
+        /// The number of values.
         len: usize,
-        /// Bytes that those values take.
+        /// The expected number of bytes.
         expected: usize,
-        /// Bytes that were given.
+        /// The actual number of bytes.
         actual: usize,
     },
-    /// The importance has another length than the values.
-    #[error("{len} values need as many importance weights, but there are {actual}")]
+    /// The importance weights have the wrong length.
+    #[error("expected {len} importance weights, one per value, got {actual}")]
     ImportanceLength {
-        /// How many values were given.
+        /// The number of values.
         len: usize,
-        /// How many weights were given.
+        /// The number of weights.
         actual: usize,
     },
     /// A value to quantise, or its importance, is NaN, infinite, or (for importance) negative.
@@ -41,7 +41,7 @@ pub enum BlockError {
         what: &'static str,
         /// The offending number.
         value: f32,
-        /// Where it stands.
+        /// Its index.
         index: usize,
     },
 }
@@ -95,7 +95,7 @@ pub fn dequantize(format: BlockFormat, bytes: &[u8], out: &mut [f32]) -> Result<
     Ok(())
 }
 
-/// Quantises `x` to `out`; `importance`, if given, weighs the squared error of each value.
+/// Quantises `x` to `out`; `importance`, if given, weights the squared error of each value.
 pub fn quantize(
     format: BlockFormat,
     x: &[f32],

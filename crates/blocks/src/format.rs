@@ -2,11 +2,12 @@
 
 use crate::block::Block;
 use crate::convert::{Codec, codec};
+use crate::formats::grid::Grid;
 use crate::formats::*;
 
 macro_rules! formats {
     ($($(#[$doc:meta])* $name:ident = $id:literal, $block:ty;)*) => {
-        /// How the values of a tensor are stored. The names are those of GGUF.
+        /// A storage format of tensors. The names are GGUF's.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(non_camel_case_types, reason = "the names by which files and people know the formats")]
         pub enum BlockFormat { $($(#[$doc])* $name,)* }
@@ -20,12 +21,12 @@ macro_rules! formats {
                 match self { $(BlockFormat::$name => $id,)* }
             }
 
-            /// The format with this GGUF type id, if it is one of ours.
+            /// The format with this GGUF type id, if supported.
             pub const fn from_gguf_id(id: u32) -> Option<BlockFormat> {
                 match id { $($id => Some(BlockFormat::$name),)* _ => None }
             }
 
-            /// The name, as GGUF spells it.
+            /// The name, in GGUF's spelling.
             pub const fn name(self) -> &'static str {
                 match self { $(BlockFormat::$name => stringify!($name),)* }
             }
@@ -38,6 +39,11 @@ macro_rules! formats {
             /// Bytes per block.
             pub const fn block_bytes(self) -> usize {
                 match self { $(BlockFormat::$name => size_of::<$block>(),)* }
+            }
+
+            /// The grid whose points the values are runs of, in formats that have one.
+            pub const fn grid(self) -> Option<Grid> {
+                match self { $(BlockFormat::$name => <$block as Block>::GRID,)* }
             }
 
             pub(crate) fn codec(self) -> Codec {
@@ -74,14 +80,36 @@ formats! {
     Q6_K = 14, q6_k::BlockQ6K;
     /// 256 codes of 8 bits, one f32 scale, and sums of 16 codes; the activation side of the K formats.
     Q8_K = 15, q8_k::BlockQ8K;
+    /// Runs of 8 values from a grid of 256 magnitudes, with 7 signs; groups of 32 with 4-bit scales.
+    IQ2_XXS = 16, iq2::BlockIq2Xxs;
+    /// Runs of 8 values from a grid of 512 magnitudes, with 7 signs; groups of 16 with 4-bit scales.
+    IQ2_XS = 17, iq2::BlockIq2Xs;
+    /// Runs of 4 values from a grid of 256 magnitudes, with 7 signs for 8; groups of 32 with 4-bit scales.
+    IQ3_XXS = 18, iq3::BlockIq3Xxs;
+    /// Runs of 8 values from a grid of 2048; groups of 32 with 3-bit scales and one shift.
+    IQ1_S = 19, iq1::BlockIq1S;
     /// 32 codes of 4 bits that index a non-linear table, one scale.
     IQ4_NL = 20, iq4_nl::BlockIq4Nl;
+    /// Runs of 4 values from a grid of 512 magnitudes, with signs; groups of 32 with 4-bit scales.
+    IQ3_S = 21, iq3::BlockIq3S;
+    /// Runs of 8 values from a grid of 1024 magnitudes, with signs; groups of 16 with 4-bit scales.
+    IQ2_S = 22, iq2::BlockIq2S;
     /// 256 codes of 4 bits that index a non-linear table, groups of 32 with 6-bit scales.
     IQ4_XS = 23, iq4_xs::BlockIq4Xs;
+    /// Runs of 8 values from a grid of 2048 with a shift each; groups of 16 with 3-bit scales.
+    IQ1_M = 29, iq1::BlockIq1M;
     /// bfloat16.
     BF16 = 30, half::bf16;
+    /// 256 codes of −1, 0 and 1, five to a byte, one scale.
+    TQ1_0 = 34, ternary::BlockTq1;
+    /// 256 codes of −1, 0 and 1 in 2 bits, one scale.
+    TQ2_0 = 35, ternary::BlockTq2;
     /// 32 codes of the e2m1 float format with a shared power-of-two scale.
     MXFP4 = 39, mxfp4::BlockMxfp4;
+    /// 64 codes of the e2m1 float format, groups of 16 with e4m3 scales.
+    NVFP4 = 40, nvfp4::BlockNvfp4;
+    /// 128 signs, one scale.
+    Q1_0 = 41, ternary::BlockQ1;
 }
 
 impl BlockFormat {
@@ -90,7 +118,7 @@ impl BlockFormat {
         BlockFormat::ALL.iter().copied().find(|f| f.name().eq_ignore_ascii_case(name))
     }
 
-    /// Bytes of `len` values, or `None` if they are not whole blocks or the count overflows.
+    /// Size of `len` values in bytes, or `None` if they are not a multiple of the block size or the size overflows.
     pub const fn bytes_of(self, len: usize) -> Option<usize> {
         if !len.is_multiple_of(self.block_len()) {
             return None;
@@ -98,7 +126,7 @@ impl BlockFormat {
         (len / self.block_len()).checked_mul(self.block_bytes())
     }
 
-    /// What kernels may rely on to divide the address of every block, where it divides that of the first: up to 4.
+    /// The alignment of every block, given that the first is aligned: up to 4.
     pub const fn alignment(self) -> usize {
         match self.block_bytes().trailing_zeros() {
             0 => 1,
@@ -107,7 +135,7 @@ impl BlockFormat {
         }
     }
 
-    /// Whether values are stored one by one as floats.
+    /// Whether values are stored individually as floats.
     pub const fn is_float(self) -> bool {
         matches!(self, BlockFormat::F32 | BlockFormat::F16 | BlockFormat::BF16)
     }

@@ -1,16 +1,15 @@
-//! Block-quantised number formats: layout, dequantise, quantise and dot product, one definition each.
+//! Block-quantised number formats: layout, dequantisation, quantisation and dot product, each defined once.
 //!
-//! Every format is one file in `formats/`: a `#[repr(C)]` struct that is the layout in a GGUF file, and
-//! the integer codes, scales and offsets it holds. Everything else (dequantise, reference dot product,
-//! the table of sizes and type ids) follows from that.
+//! Each format is a file in `formats/`: a `#[repr(C)]` struct with the layout of a GGUF file, and its integer codes,
+//! scales and offsets. Everything else (dequantisation, reference dot product, the table of sizes and type ids)
+//! follows from that.
 //!
-//! Promises: dequantisation is bit-exact with the `gguf` Python package (Q8_K, which that package cannot
-//! read, is exact by its definition); no function panics on any bytes; lengths are checked and an error
-//! names the format, what was given and what was expected. Quantisers are deterministic, search over
-//! scales, and refuse values that are not finite.
+//! Promises: dequantisation is bit-exact with the `gguf` Python package (Q8_K, which that package cannot read, is
+//! exact by its definition); no function panics on any bytes; lengths are checked and an error names the format, what
+//! was given and what was expected. Quantisers are deterministic, search over scales, and reject non-finite values.
 //!
-//! Not here: speed. These are the definitions that kernels are judged by; fast integer dot products live
-//! with each device. Blocks are little-endian, and so must be the host.
+//! Not here: speed. These are the definitions that kernels are compared with; fast integer dot products belong to
+//! each device. Blocks are little-endian, and so must the host be.
 #![forbid(unsafe_code)]
 
 mod block;

@@ -1,8 +1,8 @@
 //! Searches for scales that minimise the weighted squared error of a group.
 //!
-//! Rounding with the obvious scale (range / codes) is not the best choice: a slightly other scale clips
-//! or shifts an outlier and serves the rest better. Each search tries a fan of scales around the obvious
-//! one, fits the best scale (and offset) for the codes that result in closed form, and keeps the least error.
+//! Rounding with the obvious scale (range / codes) is not optimal: a slightly different scale clips or shifts an
+//! outlier and fits the rest better. Each search tries a range of scales around the obvious one, computes the best
+//! scale (and offset) for the resulting codes in closed form, and keeps the one with the smallest error.
 
 use half::f16;
 

@@ -62,8 +62,7 @@ fn python() -> Option<PathBuf> {
 #[test]
 fn random_bytes_dequantise_to_the_same_bits_as_python() {
     let Some(python) = python() else {
-        eprintln!("no Python with gguf: only the golden blocks were compared (scripts/setup installs it)");
-        return;
+        return wootz_testkit::skipped("there is no Python with gguf; run scripts/setup");
     };
     let dir = tempfile::tempdir().unwrap();
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -71,7 +70,8 @@ fn random_bytes_dequantise_to_the_same_bits_as_python() {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 56) as u8
     };
-    let blocks = |f: BlockFormat| 4096 / f.block_len();
+    // Enough for most points of the largest grid.
+    let blocks = |f: BlockFormat| if f.grid().is_some() { 256 } else { 4096 / f.block_len() };
     let raw: Vec<Vec<u8>> =
         formats().map(|f| (0..blocks(f) * f.block_bytes()).map(|_| byte()).collect()).collect();
     for (format, raw) in formats().zip(&raw) {

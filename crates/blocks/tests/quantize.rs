@@ -14,7 +14,7 @@ fn round_trip(format: BlockFormat, x: &[f32], importance: Option<&[f32]>) -> Vec
 }
 
 /// Relative error of llama.cpp's quantisers on the same values (release 0.3.36 of its Python package).
-const LLAMA_CPP: [(BlockFormat, f64); 13] = [
+const LLAMA_CPP: [(BlockFormat, f64); 24] = [
     (BlockFormat::Q4_0, 0.08951),
     (BlockFormat::Q4_1, 0.07893),
     (BlockFormat::Q5_0, 0.04441),
@@ -28,6 +28,18 @@ const LLAMA_CPP: [(BlockFormat, f64); 13] = [
     (BlockFormat::IQ4_NL, 0.07821),
     (BlockFormat::IQ4_XS, 0.07893),
     (BlockFormat::MXFP4, 0.11799),
+    // Those that ask for importance were given that of equals.
+    (BlockFormat::IQ1_S, 0.49672),
+    (BlockFormat::IQ1_M, 0.45711),
+    (BlockFormat::IQ2_XXS, 0.35302),
+    (BlockFormat::IQ2_XS, 0.30521),
+    (BlockFormat::IQ2_S, 0.27092),
+    (BlockFormat::IQ3_XXS, 0.21804),
+    (BlockFormat::IQ3_S, 0.16875),
+    (BlockFormat::TQ1_0, 0.82445),
+    (BlockFormat::TQ2_0, 0.82445),
+    (BlockFormat::NVFP4, 0.09453),
+    (BlockFormat::Q1_0, 0.60613),
 ];
 
 #[test]

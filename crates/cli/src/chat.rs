@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Outcome {
         stop: Arc::default(),
     };
     let stop = chat.stop.clone();
-    // One rank cannot stop alone: there, Ctrl-C ends all of them.
+    // A rank cannot stop on its own: under MPI, Ctrl-C ends all of them.
     if model.share().is_none() {
         ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))?;
     }
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Outcome {
     })
 }
 
-/// The same with a model on a server.
+/// Chats with a model on a server.
 fn remote(args: &Args, url: &str) -> Outcome {
     let mut remote = Remote::connect(url, args.key.as_deref(), args.system.as_deref())?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -97,14 +97,14 @@ fn remote(args: &Args, url: &str) -> Outcome {
     })
 }
 
-/// What a user enters.
+/// A line of user input.
 enum Said<'a> {
     Text(&'a str),
     /// Start a new conversation.
     Clear,
 }
 
-/// Reads until the end of input, and lets `answer` do the rest.
+/// Reads input until it ends, passing each message to `answer`.
 fn talk(mut answer: impl FnMut(Said<'_>) -> Result<(), Failure>) -> Outcome {
     let mut editor = rustyline::DefaultEditor::new()?;
     while let Some(text) = crate::ranks::shared(|| read(&mut editor))? {
@@ -128,12 +128,12 @@ fn talk(mut answer: impl FnMut(Said<'_>) -> Result<(), Failure>) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a message looks like a command: one word after a slash. Paths and fractions are not.
+/// Whether a message looks like a command: one word after a slash. Paths and fractions do not.
 fn is_command(text: &str) -> bool {
     text.strip_prefix('/').is_some_and(|word| !word.is_empty() && word.chars().all(char::is_alphanumeric))
 }
 
-/// The next message, of one line or several; nothing at the end of input.
+/// The next message, of one or more lines; `None` at the end of input.
 fn read(editor: &mut rustyline::DefaultEditor) -> Result<Option<String>, Failure> {
     let mut text = String::new();
     let mut quoted = false;
@@ -141,7 +141,7 @@ fn read(editor: &mut rustyline::DefaultEditor) -> Result<Option<String>, Failure
         let prompt = if text.is_empty() && !quoted { "> " } else { "… " };
         let line = match editor.readline(prompt) {
             Ok(line) => line,
-            // What was typed so far is dropped; the program stays.
+            // Drop what was typed so far, but keep running.
             Err(ReadlineError::Interrupted) => return Ok(Some(String::new())),
             Err(ReadlineError::Eof) if text.is_empty() => return Ok(None),
             Err(ReadlineError::Eof) => break,
@@ -180,16 +180,16 @@ impl Chat<'_> {
         Ok(self.session.clear()?)
     }
 
-    /// The tokens of the conversation. The oldest messages are left out where an answer would have no room.
+    /// The tokens of the conversation. The oldest messages are dropped if there would be no room for an answer.
     fn prompt(&mut self) -> Result<(Vec<u32>, usize), Failure> {
-        // An answer of a quarter of the context, or as long as it may be.
+        // Reserve a quarter of the context for the answer, or the token limit if that is less.
         let room = self.args.limit.min(self.session.context() / 4);
         let first = self.messages.iter().take_while(|m| m.role == "system").count();
         let mut dropped = 0;
         loop {
             let text = self.template.render(&self.messages, true)?;
             let tokens = self.session.model().tokenizer().encode(&text, Encoding::TEMPLATE);
-            // Questions go with their answers, and the last question stays.
+            // Drop questions together with their answers, but never the last question.
             let can_drop = self.messages.len() > first + 2;
             if tokens.len() + room <= self.session.context() || !can_drop {
                 return Ok((tokens, dropped));
@@ -199,7 +199,7 @@ impl Chat<'_> {
         }
     }
 
-    /// Shows the answer as it comes. A message that failed is not kept.
+    /// Streams the answer. A message that failed is not kept in the conversation.
     fn answer(&mut self, text: &str) -> Result<(), Failure> {
         self.messages.push(Message::new("user", text));
         let (prompt, dropped) = self.prompt()?;
@@ -214,7 +214,7 @@ impl Chat<'_> {
             prompt,
             limit: self.args.limit,
             sampling: self.args.sampling.over(self.session.model().sampling()),
-            seed: self.args.sampling.seed(),
+            seed: crate::ranks::shared_seed(self.args.sampling.seed())?,
             stops: vec![],
         };
         self.stop.store(false, Ordering::Relaxed);
@@ -229,8 +229,14 @@ impl Chat<'_> {
         let generated = match generated {
             Ok(generated) => generated,
             Err(error) => {
+                // With a rank lost, there is nothing to talk to.
+                if self.session.model().share().is_some_and(|share| share.group().failure().is_some()) {
+                    return Err(error.into());
+                }
                 self.messages.pop();
-                anstream::eprintln!("{error}; /clear starts a new conversation\n");
+                if crate::ranks::speaks() {
+                    anstream::eprintln!("{error}; /clear starts a new conversation\n");
+                }
                 return Ok(());
             }
         };

@@ -1,4 +1,4 @@
-//! `wootz check`: the validation table.
+//! `wootz check`: compare devices with the reference evaluator.
 
 use crate::output::{self, BAD, DIM, GOOD, HEAD, KNOWN, Outcome, Table, paint};
 use anstyle::Style;
@@ -16,7 +16,7 @@ pub struct Args {
     /// Device to check [default: every device of this machine]
     #[arg(long, env = "WOOTZ_DEVICE")]
     device: Option<String>,
-    /// Run only the quick cases that a device passes before its first use
+    /// Run only the quick cases that validate a device before its first use
     #[arg(long)]
     quick: bool,
     /// Run only cases whose name contains this text, e.g. `matmul` or `/f16/`
@@ -29,13 +29,13 @@ pub struct Args {
     soft: Soft,
 }
 
-/// How the software Metal device behaves; for `--device metal`
+/// Options of the software Metal device; need `--device metal`
 #[derive(clap::Args)]
 struct Soft {
-    /// Check every memory access of every kernel for races and bounds
+    /// Check every memory access of every kernel for races and out-of-bounds accesses
     #[arg(long)]
     sanitize: bool,
-    /// Shuffle the order of threads, threadgroups and unordered launches
+    /// Shuffle the order of threads, threadgroups and independent dispatches
     #[arg(long, value_name = "SEED")]
     shuffle: Option<u64>,
     /// GPU family to emulate: mac2, apple7, apple8, apple9, apple10
@@ -47,7 +47,7 @@ struct Soft {
 }
 
 impl Soft {
-    /// The device that these options ask for, if they ask for one.
+    /// The device with these options, if any is set.
     fn device(&self, name: Option<&str>) -> Result<Option<Device>, Box<dyn std::error::Error>> {
         let Soft { sanitize, shuffle, gpu_family, lanes } = self;
         if !sanitize && shuffle.is_none() && gpu_family.is_none() && lanes.is_none() {
@@ -128,7 +128,7 @@ fn to_json(reports: &[CheckReport]) -> serde_json::Value {
     })
 }
 
-/// Families down, dtypes across; a cell says how many cases passed, or how many did not.
+/// One row per family, one column per dtype; a cell counts the passed or the failed cases.
 fn print(report: &CheckReport) {
     crate::output::outln!("{}", paint(HEAD, &report.device));
     let families: BTreeSet<&String> = report.rows.keys().map(|(f, _)| f).collect();
@@ -162,7 +162,7 @@ fn print(report: &CheckReport) {
     report
         .stale
         .iter()
-        .for_each(|s| crate::output::outln!("{} no case needs it any more: {s}", paint(BAD, "stale")));
+        .for_each(|s| crate::output::outln!("{} exception no longer needed: {s}", paint(BAD, "stale")));
     let (cases, passed, failed, exceptions) = report.totals();
     let verdict = if failed == 0 { paint(GOOD, "ok") } else { paint(BAD, "failed") };
     crate::output::outln!(

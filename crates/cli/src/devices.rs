@@ -1,4 +1,4 @@
-//! `wootz devices`: what there is to run on.
+//! `wootz devices`: list the available devices.
 
 use crate::output::{self, HEAD, Outcome, Table};
 use crate::placement;
@@ -17,7 +17,7 @@ pub struct Args {
     /// Measure each device again and show the cost model that `auto` uses
     #[arg(long)]
     calibrate: bool,
-    /// Estimate the speed and memory of a model on every device, and show which one `auto` would take
+    /// Estimate a model's speed and memory on every device, and show which one `auto` would choose
     #[arg(long = "for", value_name = "MODEL")]
     model: Option<String>,
 }
@@ -99,8 +99,8 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Measures every device and keeps the figures where `auto` looks for them. Devices imitated in software are not for
-/// `auto`, and take long.
+/// Measures every hardware device and stores the figures for `auto`. Software devices are skipped: `auto` never uses
+/// them, and measuring them takes long.
 fn calibrations(devices: &[Device]) -> Result<Vec<Option<Calibration>>, Box<dyn std::error::Error>> {
     let bar = output::progress(devices.len(), "measuring");
     let mut calibrations = Vec::new();
@@ -122,12 +122,12 @@ fn to_json(calibration: &Calibration) -> serde_json::Value {
     })
 }
 
-/// The cost model: what `auto` adds up for a plan.
+/// Prints the cost model that `auto` estimates plans with.
 fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) {
     crate::output::outln!("\n{}", output::paint(HEAD, "cost model"));
     let mut table = Table::default();
     let head =
-        ["", "submission", "step", "memory", "products", "transfers", "copy limit", "multiply-add limit"];
+        ["", "submission", "step", "memory", "matmul", "transfers", "copy limit", "multiply-add limit"];
     table.row(HEAD, head);
     for (device, calibration) in devices.iter().zip(calibrations) {
         let Some(calibration) = calibration else { continue };
@@ -153,7 +153,7 @@ fn print_calibrations(devices: &[Device], calibrations: &[Option<Calibration>]) 
     let kept = devices.iter().zip(calibrations).filter(|(_, c)| c.is_some());
     for (device, _) in kept {
         if let Some(path) = Calibration::path(device) {
-            crate::output::outln!("{}", output::paint(output::DIM, format!("kept in {}", path.display())));
+            crate::output::outln!("{}", output::paint(output::DIM, format!("saved in {}", path.display())));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `wootz embed`: vectors of texts.
+//! `wootz embed`: text embeddings.
 
 use crate::models;
 use crate::output::{self, Outcome};
@@ -23,29 +23,17 @@ pub struct Args {
     /// Write the vectors to an .npy file instead of printing JSON
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Cut texts that are longer than the model reads
+    /// Truncate texts that exceed the model's context length
     #[arg(long)]
     truncate: bool,
-    /// Print the cosine similarity of the first text to each other one instead of vectors
+    /// Print the cosine similarity between the first text and each of the others instead of the vectors
     #[arg(long)]
     similarity: bool,
 }
 
 pub fn run(args: &Args) -> Outcome {
-    let mut texts = args.texts.clone();
-    if texts.is_empty() {
-        let mut all = String::new();
-        std::io::stdin().read_to_string(&mut all)?;
-        texts = all.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
-    }
-    if texts.is_empty() {
-        return Err("there is no text to embed; give some as arguments or on standard input".into());
-    }
-    let path = models::find(&args.model)?;
-    let device = models::device(args.device.as_deref())?;
-    let gguf = models::open(&path)?;
-    let model = models::with_checks(|on_progress| Embedder::from_gguf(gguf, &device, on_progress));
-    let model = model.map_err(|error| format!("{}: {error}", path.display()))?;
+    let texts = texts_or_lines(&args.texts)?;
+    let model = open(&args.model, args.device.as_deref())?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let started = Instant::now();
     let vectors = model.embed(&texts, EmbedOptions { truncate: args.truncate })?;
@@ -66,8 +54,31 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The status line: how many texts, how quickly, where and why; and whether a device failed on the way.
-fn report(model: &Embedder, count: usize, time: Duration) {
+/// Opens an embedding or reranking model on the requested device.
+pub fn open(model: &str, device: Option<&str>) -> Result<Embedder, models::Failure> {
+    let path = models::find(model)?;
+    let device = models::device(device)?;
+    let gguf = models::open(&path)?;
+    let model = models::with_checks(|on_progress| Embedder::from_gguf(gguf, &device, on_progress));
+    model.map_err(|error| format!("{}: {error}", path.display()).into())
+}
+
+/// The texts given as arguments, or the lines of standard input.
+pub fn texts_or_lines(arguments: &[String]) -> Result<Vec<String>, models::Failure> {
+    let mut texts = arguments.to_vec();
+    if texts.is_empty() {
+        let mut all = String::new();
+        std::io::stdin().read_to_string(&mut all)?;
+        texts = all.lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect();
+    }
+    if texts.is_empty() {
+        return Err("no texts; pass them as arguments or on standard input".into());
+    }
+    Ok(texts)
+}
+
+/// The status line: number of texts, time, device and the reason for it. Also warns if a device failed.
+pub fn report(model: &Embedder, count: usize, time: Duration) {
     for notice in model.notices() {
         anstream::eprintln!("{}", output::paint(output::KNOWN, format!("warning: {notice}")));
     }

@@ -1,4 +1,4 @@
-//! `wootz estimate`: how much memory a model will take.
+//! `wootz estimate`: estimate a model's memory use.
 
 use crate::models;
 use crate::output::{HEAD, Outcome, Table, bytes};
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use wootz_gguf::Gguf;
 use wootz_llm::config::Config;
 use wootz_llm::estimate::{CacheFormat, Estimate, Load};
-use wootz_llm::ranks::{Forecast, Link, Parallel, Share};
+use wootz_llm::ranks::{Forecast, Link, Machine, Parallel, Share};
 
 /// Estimate the memory that a model needs at a context length
 #[derive(clap::Args)]
@@ -21,18 +21,21 @@ pub struct Args {
     /// Number of parallel sequences
     #[arg(long, default_value_t = 1)]
     sequences: usize,
-    /// Number of MPI ranks that the model is divided over
+    /// Number of MPI ranks to split the model over
     #[arg(long, value_name = "COUNT")]
     ranks: Option<usize>,
-    /// How to divide it: tensor or pipeline [default: both are shown]
+    /// How to split it: pipeline, tensor or expert [default: show all]
     #[arg(long, value_parser = Parallel::from_name, value_name = "HOW", requires = "ranks")]
     split: Option<Parallel>,
-    /// Link between the machines, for a forecast of tokens per second: 1gbe, 10gbe, thunderbolt5 or infiniband
+    /// Network link between the machines, to estimate tokens per second: 1gbe, 10gbe, thunderbolt5 or infiniband
     #[arg(long, value_parser = Link::from_name, value_name = "LINK", requires = "ranks")]
     link: Option<Link>,
-    /// Memory bandwidth of each machine in GB/s, for the forecast
+    /// Memory bandwidth of each machine in GB/s, for the estimate
     #[arg(long, value_name = "GB/S", default_value_t = 100.0, requires = "link")]
     bandwidth: f64,
+    /// Arithmetic of each machine in GFLOP/s, for the estimate
+    #[arg(long, value_name = "GFLOP/S", default_value_t = 500.0, requires = "link")]
+    gflops: f64,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -46,7 +49,7 @@ pub fn run(args: &Args) -> Outcome {
         return over_ranks(args, &gguf, &config, size);
     }
     let mut table = Table::default();
-    table.row(HEAD, ["cache", "weights", "context", "activations", "in all"]);
+    table.row(HEAD, ["cache", "weights", "context", "activations", "total"]);
     let mut list = Vec::new();
     for (name, cache) in CacheFormat::ALL {
         let load = Load { context, sequences: args.sequences, batch: 128, cache };
@@ -69,21 +72,23 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What each rank of a divided model needs, with an f16 cache.
+/// What each rank of a split model needs, with an f16 cache.
 fn over_ranks(args: &Args, gguf: &Gguf, config: &Config, size: usize) -> Outcome {
     if size == 0 {
-        return Err("--ranks is at least 1".into());
+        return Err("--ranks must be at least 1".into());
     }
     let context = args.context.unwrap_or(config.context);
     let mut table = Table::default();
     table.row(HEAD, ["parallel", "rank", "weights", "context", "part"]);
     let (mut list, mut refusals, mut forecasts) = (Vec::new(), Vec::new(), Vec::new());
-    if args.bandwidth <= 0.0 || !args.bandwidth.is_finite() {
-        return Err(format!("a bandwidth of {} GB/s", args.bandwidth).into());
+    let is_rate = |rate: f64| rate > 0.0 && rate.is_finite();
+    if !is_rate(args.bandwidth) || !is_rate(args.gflops) {
+        return Err(format!("a machine of {} GB/s and {} GFLOP/s", args.bandwidth, args.gflops).into());
     }
+    let machine = Machine { bandwidth: args.bandwidth * 1e9, flops: args.gflops * 1e9 };
     for parallel in Parallel::ALL.into_iter().filter(|p| args.split.is_none_or(|asked| asked == *p)) {
         if let Some(link) = &args.link
-            && let Ok(forecast) = Forecast::new(gguf, config, (parallel, size), args.bandwidth * 1e9, link)
+            && let Ok(forecast) = Forecast::new(gguf, config, (parallel, size), &machine, link)
         {
             forecasts.push((parallel, *link, forecast));
         }
@@ -120,7 +125,7 @@ fn over_ranks(args: &Args, gguf: &Gguf, config: &Config, size: usize) -> Outcome
         let forecasts = forecasts.iter().map(|(parallel, link, forecast)| {
             json!({
                 "parallel": parallel.name(), "link": link.name, "tokens_per_second": forecast.rate(),
-                "reading_s": forecast.reading, "messages_s": forecast.messages,
+                "reading_s": forecast.reading, "computing_s": forecast.computing, "messages_s": forecast.messages,
             })
         });
         let report = json!({
@@ -134,10 +139,11 @@ fn over_ranks(args: &Args, gguf: &Gguf, config: &Config, size: usize) -> Outcome
     table.print();
     for (parallel, link, forecast) in &forecasts {
         crate::output::outln!(
-            "{parallel} over {}: {:.1} tokens/s by a model of memory and messages ({:.2} ms reading, {:.2} ms in messages)",
+            "{parallel} over {}: {:.1} tokens/s estimated ({:.2} ms reading weights, {:.2} ms computing meanwhile, {:.2} ms in messages)",
             link.name,
             forecast.rate(),
             forecast.reading * 1e3,
+            forecast.computing * 1e3,
             forecast.messages * 1e3
         );
     }

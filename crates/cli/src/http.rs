@@ -1,10 +1,10 @@
-//! A client for servers of models: one request per connection, answers as they come.
+//! A minimal HTTP client for model servers: one request per connection, streamed responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Where a server is: `http://HOST[:PORT]`.
+/// A server's address: `http://HOST[:PORT]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
     authority: String,
@@ -12,9 +12,9 @@ pub struct Url {
 }
 
 impl Url {
-    /// Reads an address. A path is put before those of requests.
+    /// Parses an address. Its path, if any, is prepended to request paths.
     pub fn parse(text: &str) -> Result<Url, String> {
-        let rest = text.strip_prefix("http://").ok_or("the address must begin with http://")?;
+        let rest = text.strip_prefix("http://").ok_or("the address must start with http://")?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.is_empty() {
             return Err("the address has no host".into());
@@ -29,11 +29,11 @@ impl Url {
     }
 }
 
-/// An answer whose body is read as it comes.
+/// A response whose body is read as it arrives.
 pub struct Answer {
-    /// The status.
+    /// HTTP status.
     pub status: u16,
-    /// The body.
+    /// Response body.
     pub body: Box<dyn BufRead>,
 }
 
@@ -54,7 +54,7 @@ impl Answer {
         }
     }
 
-    /// The whole body.
+    /// Reads the rest of the body.
     pub fn text(mut self) -> Result<String, String> {
         let mut text = String::new();
         self.body.read_to_string(&mut text).map_err(|error| error.to_string())?;
@@ -62,7 +62,7 @@ impl Answer {
     }
 }
 
-/// Sends a request: a POST if it has a body.
+/// Sends a request: a POST if there is a body, otherwise a GET.
 pub fn request(
     url: &Url,
     path: &str,
@@ -93,7 +93,7 @@ fn answer(mut reader: BufReader<TcpStream>) -> Result<Answer, String> {
     };
     let first = line(&mut reader)?;
     let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let status = status.ok_or_else(|| format!("this is no HTTP: '{first}'"))?;
+    let status = status.ok_or_else(|| format!("not an HTTP response: '{first}'"))?;
     let mut chunked = false;
     loop {
         let header = line(&mut reader)?.to_ascii_lowercase();
@@ -109,7 +109,7 @@ fn answer(mut reader: BufReader<TcpStream>) -> Result<Answer, String> {
     Ok(Answer { status, body })
 }
 
-/// A body in chunks, without their lengths.
+/// Decodes a chunked body.
 struct Chunks {
     reader: BufReader<TcpStream>,
     left: usize,
@@ -121,7 +121,7 @@ impl Read for Chunks {
         while self.left == 0 && !self.ended {
             let mut line = String::new();
             self.reader.read_line(&mut line)?;
-            // An empty line ends the chunk before.
+            // An empty line ends the previous chunk.
             if line == "\r\n" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! `wootz inspect`: what is in a model file.
+//! `wootz inspect`: show the contents of a model file.
 
 use crate::models;
 use crate::output::{HEAD, Outcome, Table, bytes};
@@ -6,6 +6,7 @@ use anstyle::Style;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 use wootz_gguf::{Gguf, Value};
 use wootz_llm::config::Config;
 use wootz_llm::tokenizer::Tokenizer;
@@ -15,7 +16,7 @@ use wootz_llm::tokenizer::Tokenizer;
 pub struct Args {
     /// A GGUF file or a known model
     model: String,
-    /// List every tensor, not just a count per type
+    /// List every tensor instead of a count per type
     #[arg(long)]
     tensors: bool,
     /// Print JSON instead of tables
@@ -25,7 +26,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Outcome {
     let path = models::find(&args.model)?;
-    let gguf = models::open(&path)?;
+    let gguf = Arc::new(models::open(&path)?);
     if args.json {
         println!("{}", serde_json::to_string_pretty(&to_json(&gguf))?);
         return Ok(ExitCode::SUCCESS);
@@ -55,8 +56,8 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a user wants to know first: family, formats, parameters, and whether the file can run.
-fn summary(gguf: &Gguf) -> Vec<(&'static str, String)> {
+/// The summary: family, formats, parameters, and whether the file can run.
+fn summary(gguf: &Arc<Gguf>) -> Vec<(&'static str, String)> {
     let facts = Facts::of(gguf);
     let mut list = vec![("architecture", facts.architecture.clone()), ("formats", facts.formats.join(", "))];
     let millions = |count: u64| format!("{:.1} M", count as f64 / 1e6);
@@ -73,19 +74,19 @@ fn summary(gguf: &Gguf) -> Vec<(&'static str, String)> {
     list
 }
 
-/// What is in a file.
+/// The summary of a file.
 struct Facts {
     architecture: String,
     formats: Vec<&'static str>,
     parameters: u64,
-    /// Parameters that one token meets, where the model's shape is known.
+    /// Parameters used per token, if the model's architecture is known.
     active: Option<u64>,
     /// Why it cannot run.
     missing: Vec<String>,
 }
 
 impl Facts {
-    fn of(gguf: &Gguf) -> Facts {
+    fn of(gguf: &Arc<Gguf>) -> Facts {
         let mut missing = Vec::new();
         let config = Config::from_gguf(gguf).map_err(|error| missing.push(error.to_string())).ok();
         missing.extend(Tokenizer::from_gguf(gguf).err().map(|error| error.to_string()));
@@ -94,13 +95,12 @@ impl Facts {
         formats.dedup();
         let unknown = gguf.tensors().iter().filter_map(|t| t.format().err());
         missing.extend(unknown.take(1).map(|error| error.to_string()));
+        if config.is_some() {
+            missing.extend(wootz_llm::missing_tensors(gguf).unwrap_or_else(|error| vec![error.to_string()]));
+        }
         let active = config.as_ref().map(|config| {
-            let met = |t: &wootz_gguf::Tensor| match config.experts {
-                // Of a stack of experts, a token meets a few.
-                Some(e) if t.name.contains("_exps.") => t.len() / e.count as u64 * e.used as u64,
-                _ => t.len(),
-            };
-            gguf.tensors().iter().map(met).sum()
+            let met = |t: &wootz_gguf::Tensor| t.len() as f64 * config.used_part(&t.name);
+            gguf.tensors().iter().map(met).sum::<f64>().round() as u64
         });
         Facts {
             architecture: gguf.metadata().str("general.architecture").unwrap_or("unknown").to_string(),
@@ -112,7 +112,7 @@ impl Facts {
     }
 }
 
-/// A value on one line.
+/// A metadata value on one line.
 fn short(value: &Value<'_>) -> String {
     const WIDTH: usize = 100;
     let text = match value {
@@ -133,7 +133,7 @@ fn short(value: &Value<'_>) -> String {
     }
 }
 
-/// How many tensors of each type, and their share of the file.
+/// Tensor count and size by type.
 fn types(gguf: &Gguf) {
     let mut counts: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for tensor in gguf.tensors() {
@@ -164,7 +164,7 @@ fn list(gguf: &Gguf) {
     table.print();
 }
 
-fn to_json(gguf: &Gguf) -> serde_json::Value {
+fn to_json(gguf: &Arc<Gguf>) -> serde_json::Value {
     let metadata: serde_json::Map<_, _> =
         gguf.metadata().iter().map(|(k, v)| (k.into(), value(&v))).collect();
     let tensors: Vec<_> = gguf

@@ -1,4 +1,4 @@
-//! `wootz logits`: what a model says about each position, for comparison with other implementations.
+//! `wootz logits`: write the logits at each position, for comparison with other implementations.
 
 use crate::models::Choice;
 use crate::output::Outcome;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use wootz::Tensor;
 
-/// Write the logits after each of some tokens to an .npy file
+/// Write the logits after each token to an .npy file
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

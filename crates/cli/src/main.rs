@@ -8,6 +8,7 @@ mod devices;
 mod embed;
 mod estimate;
 mod http;
+mod imatrix;
 mod inspect;
 mod logits;
 mod models;
@@ -18,8 +19,10 @@ mod pull;
 mod quantize;
 mod ranks;
 mod remote;
+mod rerank;
 mod run;
 mod serve;
+mod warnings;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -50,12 +53,16 @@ enum Command {
     Pull(pull::Args),
     /// Embed texts with an embedding model
     Embed(embed::Args),
+    /// Rank documents by how well they answer a query, with a reranking model
+    Rerank(rerank::Args),
     /// Show the metadata and tensors of a model file
     Inspect(inspect::Args),
     /// Estimate the memory that a model needs at a context length
     Estimate(estimate::Args),
     /// Convert a model file to another quantisation format
     Quantize(quantize::Args),
+    /// Compute the importance matrix of a model for a text
+    Imatrix(imatrix::Args),
     /// Compute the perplexity of a text
     Perplexity(perplexity::Args),
     /// Write the logits after each token to an .npy file
@@ -65,6 +72,7 @@ enum Command {
 fn main() -> ExitCode {
     quiet_mesa();
     output::end_quietly_when_unread();
+    warnings::show();
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Devices(args) => devices::run(&args),
@@ -75,9 +83,11 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Pull(args) => pull::run(&args),
         Command::Embed(args) => embed::run(&args),
+        Command::Rerank(args) => rerank::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Estimate(args) => estimate::run(&args),
         Command::Quantize(args) => quantize::run(&args),
+        Command::Imatrix(args) => imatrix::run(&args),
         Command::Perplexity(args) => perplexity::run(&args),
         Command::Logits(args) => logits::run(&args),
     };
@@ -91,13 +101,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Without a desktop session, Mesa's device-selection layer prints errors whenever Vulkan is opened. It has nothing to select
-/// there, so it is switched off, unless the user has set the variable.
+/// Without a desktop session, Mesa's device-selection layer prints errors whenever Vulkan is opened. There is nothing
+/// to select then, so disable it unless the user has set the variable.
 #[expect(unsafe_code)]
 fn quiet_mesa() {
     let absent = |name| std::env::var_os(name).is_none();
     if cfg!(target_os = "linux") && absent("XDG_RUNTIME_DIR") && absent("NODEVICE_SELECT") {
-        // SAFETY: the program has just begun, and no other thread reads the environment yet.
+        // SAFETY: the program has just started, and no other thread reads the environment yet.
         unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
     }
 }

@@ -1,4 +1,4 @@
-//! What commands on models share: which file is meant, which device, how it is loaded.
+//! Options that all model commands share: the model file, the device, and how the model is loaded.
 
 use crate::output;
 use crate::ranks;
@@ -19,7 +19,7 @@ use wootz_llm::{
 /// Any error, reported to the user.
 pub type Failure = Box<dyn std::error::Error>;
 
-/// Which model, and where it runs.
+/// The model and the device it runs on.
 #[derive(Clone, clap::Args)]
 pub struct Choice {
     /// A GGUF file, a folder of safetensors, a known model, or hf:OWNER/REPO[/FILE]; the last two are pulled on
@@ -32,13 +32,14 @@ pub struct Choice {
     /// Context length in tokens [default: the model's own]
     #[arg(long, default_value_t = 0, hide_default_value = true)]
     pub context: usize,
-    /// Format of the KV cache: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
+    /// KV cache format: f32, f16, bf16, or q8_0 (8 bits with a scale per 32 values)
     #[arg(long, default_value = "f16", value_parser = CacheFormat::from_name, value_name = "FORMAT")]
     pub cache: CacheFormat,
-    /// Use 8-bit activations on the CPU instead of 16-bit ones: prompts are processed faster, answers are less accurate
+    /// Use 8-bit instead of 16-bit activations on the CPU: faster prefill, less accurate answers
     #[arg(long)]
     pub fast: bool,
-    /// How to divide the model over MPI ranks: tensor or pipeline [default: tensor where the model allows it]
+    /// How to split the model over MPI ranks: pipeline, tensor or expert [default: what promises most tokens per
+    /// second by the memory and links of the ranks]
     #[arg(long, value_parser = Parallel::from_name, value_name = "HOW")]
     pub split: Option<Parallel>,
     /// Apply a LoRA adapter (a GGUF file), scaled by a factor [default: 1] (may be repeated)
@@ -49,18 +50,18 @@ pub struct Choice {
 /// Speculative decoding.
 #[derive(clap::Args)]
 pub struct Draft {
-    /// Speculative decoding for greedy answers: guess tokens by `lookup` (what followed the same tokens earlier in the text), or
-    /// with a smaller MODEL that has the same vocabulary; guesses that do not pay are switched off
+    /// Speculative decoding for greedy answers: draft tokens by `lookup` (what followed the same tokens earlier in the
+    /// text), or with a smaller MODEL that has the same vocabulary; switched off while it does not pay
     #[arg(long = "draft", value_name = "lookup|MODEL")]
     source: Option<String>,
 }
 
 impl Draft {
-    /// What guesses tokens for the model, if anything does.
+    /// The speculative decoder, if one was asked for.
     pub fn speculation(&self, choice: &Choice, model: &Model) -> Result<Option<Speculation>, Failure> {
         Ok(match self.source.as_deref() {
             None => None,
-            // Whether guesses pay is a matter of time, which ranks measure differently.
+            // Whether drafting pays depends on timing, which differs between ranks.
             Some(_) if model.share().is_some() => {
                 return Err("--draft does not work over MPI ranks".into());
             }
@@ -76,7 +77,7 @@ impl Draft {
     }
 }
 
-/// The device asked for, or the automatic one.
+/// The device asked for, or the default one.
 pub fn device(name: Option<&str>) -> Result<Device, Failure> {
     Ok(match name {
         Some(name) => Device::from_name(name)?,
@@ -85,12 +86,12 @@ pub fn device(name: Option<&str>) -> Result<Device, Failure> {
 }
 
 impl Choice {
-    /// The device asked for, or the automatic one.
+    /// The device asked for, or the default one.
     pub fn device(&self) -> Result<Device, Failure> {
         device(self.device.as_deref())
     }
 
-    /// The model on its device, or on the best one for it.
+    /// The model on the device asked for, or on the best one for it.
     pub fn load(&self) -> Result<Arc<Model>, Failure> {
         if let Some(group) = ranks::group()? {
             return self.load_over(&group);
@@ -108,7 +109,7 @@ impl Choice {
         Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
     }
 
-    /// This rank's part of the model.
+    /// This rank's share of the model.
     fn load_over(&self, group: &Group) -> Result<Arc<Model>, Failure> {
         if self.device.as_ref().is_some_and(|name| name != "cpu") {
             return Err("models over MPI ranks run on the CPU; leave out --device".into());
@@ -119,14 +120,23 @@ impl Choice {
         let path = find_together(&self.model, group)?;
         let options = ModelOptions { precise: !self.fast };
         let model = Model::over_ranks(open(&path)?, options, group, self.split);
-        Ok(Arc::new(model.map_err(|error| format!("{}: {error}", path.display()))?))
+        let model = model.map_err(|error| format!("{}: {error}", path.display()))?;
+        if let Some(share) = model.share().filter(|_| self.split.is_none() && ranks::speaks()) {
+            let chosen = format!(
+                "{} ranks, {} parallel, as measured; --split decides",
+                group.size(),
+                share.parallel()
+            );
+            anstream::eprintln!("{}", output::paint(output::DIM, chosen));
+        }
+        Ok(Arc::new(model))
     }
 
     pub fn session_options(&self) -> SessionOptions {
         SessionOptions { context: self.context, cache: self.cache, ..SessionOptions::default() }
     }
 
-    /// An empty sequence on the model, which says so when it changes devices.
+    /// An empty session on the model, which warns when it changes devices.
     pub fn session(&self, model: &Arc<Model>) -> Result<Session, Failure> {
         let mut session = Session::new(model, self.session_options())?;
         session.on_notice(|notice| {
@@ -136,11 +146,11 @@ impl Choice {
     }
 }
 
-/// Shows a progress line while devices prove themselves at their first use.
+/// Shows a progress line while devices are validated before their first use.
 pub fn with_checks<T>(f: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
     let bar = output::progress(0, "");
     let result = f(&mut |proving: Proving<'_>| {
-        bar.set_message(format!("checking {} (first use): {}", proving.device, proving.family));
+        bar.set_message(format!("validating {} (first use): {}", proving.device, proving.family));
         bar.set_length(proving.total as u64);
         bar.set_position(proving.done as u64);
     });
@@ -148,7 +158,7 @@ pub fn with_checks<T>(f: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
     result
 }
 
-/// The device that a model runs on, and why where it was chosen automatically.
+/// The device that a model runs on and, if it was chosen automatically, why.
 pub fn device_line(device: &Device, placement: Option<&Placement>) -> String {
     match placement {
         Some(placement) => format!("{device} ({})", placement.reason(device)),
@@ -156,7 +166,7 @@ pub fn device_line(device: &Device, placement: Option<&Placement>) -> String {
     }
 }
 
-/// Where a model runs: on a device, or on several ranks.
+/// Where a model runs: a device, or several MPI ranks.
 pub fn home(model: &Model) -> String {
     match model.share() {
         Some(share) => format!("{} ranks, {} parallel", share.group().size(), share.parallel()),
@@ -164,11 +174,17 @@ pub fn home(model: &Model) -> String {
     }
 }
 
-/// The file or folder that a model argument means: a path, a known name or a place in a hub, pulled if it is not there.
+/// Resolves a model argument to a file or folder: a path, a known name or a hub location, pulled if necessary.
 pub fn find(model: &str) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(model);
     if path.exists() {
         return Ok(path);
+    }
+    // Known models are plain names: anything else is meant as a path.
+    if !Reference::is_meant(model)
+        && (path.components().count() > 1 || path.extension().is_some_and(|end| end == "gguf"))
+    {
+        return Err(format!("no file '{model}'").into());
     }
     pull(model).map_err(|error| match Reference::is_meant(model) {
         true => error,
@@ -177,18 +193,18 @@ pub fn find(model: &str) -> Result<PathBuf, Failure> {
 }
 
 /// The same on every rank: where ranks share a disk, rank 0 pulls what the others find.
-fn find_together(model: &str, group: &Group) -> Result<PathBuf, Failure> {
+pub fn find_together(model: &str, group: &Group) -> Result<PathBuf, Failure> {
     let first = if group.rank() == 0 { Some(find(model)?) } else { None };
     group.share(&[])?;
     first.map_or_else(|| find(model), Ok)
 }
 
-/// What is in a model's file or folder.
+/// Opens a model file or folder.
 pub fn open(path: &Path) -> Result<Gguf, Failure> {
     hub::open(path).map_err(|error| format!("{}: {error}", path.display()).into())
 }
 
-/// Pulls a known model or a place in a hub, with a progress bar.
+/// Pulls a known model or a hub location, with a progress bar.
 pub fn pull(model: &str) -> Result<PathBuf, Failure> {
     let bar = ProgressBar::no_length().with_message(format!("pulling {model}"));
     bar.set_style(
@@ -210,7 +226,7 @@ pub fn pull(model: &str) -> Result<PathBuf, Failure> {
     Ok(path?)
 }
 
-/// Shows progress: a spinner while nothing can be counted, else a bar of bytes.
+/// Shows progress: a spinner while the size is unknown, then a bar of bytes.
 fn show(bar: &ProgressBar, progress: Progress) {
     const BYTES: &str = "{msg} {bar:40.cyan/dim} {bytes}/{total_bytes} {eta}";
     let (done, total) = match progress {

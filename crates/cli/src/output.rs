@@ -1,26 +1,26 @@
-//! How results look: aligned tables, colour on a terminal only, JSON when asked.
+//! Output: aligned tables, colour on terminals, JSON on request.
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Something right.
+/// Success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// Something wrong.
+/// Failure.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
-/// Something known.
+/// A known issue or a warning.
 pub const KNOWN: Style = AnsiColor::Yellow.on_default();
 /// Headings.
 pub const HEAD: Style = Style::new().bold();
-/// Less important.
+/// Secondary text.
 pub const DIM: Style = Style::new().dimmed();
 
-/// The result of a command, or what to tell the user.
+/// The result of a command; the error is shown to the user.
 pub type Outcome = Result<std::process::ExitCode, Box<dyn std::error::Error>>;
 
-/// The exit code of a program that ends because nobody reads its output: what a shell reports for SIGPIPE.
+/// The exit code when nobody reads our output any more: what a shell reports for SIGPIPE.
 pub const CLOSED_PIPE: u8 = 141;
 
-/// Whether an error means that the reader of our output has gone.
+/// Whether an error means that the reader of our output has closed the pipe.
 pub fn is_closed_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -40,7 +40,7 @@ macro_rules! outln {
 }
 pub(crate) use outln;
 
-/// What `outln!` calls. The macro of the crate that paints would go on after the reader has gone.
+/// The implementation of `outln!`. anstream's own macro would keep going after the pipe is closed.
 pub fn write_line(text: std::fmt::Arguments<'_>) {
     use std::io::Write;
     if let Err(error) = writeln!(anstream::stdout().lock(), "{text}") {
@@ -48,53 +48,53 @@ pub fn write_line(text: std::fmt::Arguments<'_>) {
     }
 }
 
-/// Ends the program because standard output cannot be written.
+/// Ends the program because standard output is not writable.
 fn end_unwritten(closed_pipe: bool, problem: &dyn std::fmt::Display) -> ! {
     if closed_pipe {
         std::process::exit(CLOSED_PIPE.into());
     }
-    eprintln!("error: standard output cannot be written: {problem}");
+    eprintln!("error: cannot write to standard output: {problem}");
     std::process::exit(1);
 }
 
-/// Printing panics where standard output cannot be written. A reader that has seen enough (`wootz … | head`) ends the
-/// program without a word, anything else (a full disk) with one line.
+/// `print!` panics if standard output is not writable. If the reader has closed the pipe (`wootz … | head`), exit
+/// silently; for any other failure (a full disk), print one line.
 pub fn end_quietly_when_unread() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let problem =
             panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
         match problem {
-            // The error number identifies a closed pipe whatever the system's language.
+            // The error number identifies a closed pipe in any locale.
             Some(problem) => end_unwritten(problem.contains("(os error 32)"), &problem),
             None => usual(panic),
         }
     }));
 }
 
-/// Text in a style; plain if the stream is not a terminal.
+/// Styles text; the style is dropped if the stream is not a terminal.
 pub fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{}{text}{}", style.render(), style.render_reset())
 }
 
-/// A table whose columns are as wide as their widest cell. Cells are measured before they are painted.
+/// A table with columns as wide as their widest cell. Cells are measured before styling.
 #[derive(Default)]
 pub struct Table {
     rows: Vec<Vec<(String, Style)>>,
 }
 
 impl Table {
-    /// Adds a row of plain cells under one style.
+    /// Adds a row in one style.
     pub fn row<S: Into<String>>(&mut self, style: Style, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(|c| (c.into(), style)).collect());
     }
 
-    /// Adds a row whose cells have styles of their own.
+    /// Adds a row with a style per cell.
     pub fn styled(&mut self, cells: Vec<(String, Style)>) {
         self.rows.push(cells);
     }
 
-    /// Prints the table; numbers (cells that start with a digit) align right.
+    /// Prints the table; numbers (cells that start with a digit) are right-aligned.
     pub fn print(&self) {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width =
@@ -118,14 +118,14 @@ impl Table {
     }
 }
 
-/// A progress bar on the terminal; silent when piped.
+/// A progress bar, hidden if stderr is not a terminal.
 pub fn progress(total: usize, what: impl Into<std::borrow::Cow<'static, str>>) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg} {bar:40.cyan/dim} {pos}/{len} {eta}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(total as u64).with_style(style).with_message(what)
 }
 
-/// Bytes for people.
+/// A byte count in human-readable units.
 pub fn bytes(n: usize) -> String {
     match n {
         0..1024 => format!("{n} B"),

@@ -44,7 +44,7 @@ pub fn run(args: &Args) -> Outcome {
         session.score(chunk, |rows| {
             for row in rows.chunks_exact(model.config().vocab) {
                 at += 1;
-                // Tokens at the start of a window have little to be expected from.
+                // Tokens at the start of a window have too little context to be scored.
                 if at >= window / 2 && at < window {
                     loss += surprise(row, chunk[at] as usize);
                     judged += 1;
@@ -64,7 +64,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The negative logarithm of the probability that logits give to a token.
+/// The negative log-likelihood of a token under the logits.
 fn surprise(logits: &[f32], token: usize) -> f64 {
     let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|&l| f64::from(l - best).exp()).sum();

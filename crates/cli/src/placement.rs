@@ -1,4 +1,4 @@
-//! `wootz devices --for MODEL`: what to expect of each device for a model.
+//! `wootz devices --for MODEL`: a model's estimated speed and memory on each device.
 
 use crate::models;
 use crate::output::{DIM, HEAD, Outcome, Table, bytes, paint};

@@ -1,4 +1,4 @@
-//! `wootz pull`: a model into the cache folder.
+//! `wootz pull`: download a model into the cache folder.
 
 use crate::models;
 use crate::output::{HEAD, Outcome, Table, bytes};
@@ -9,7 +9,7 @@ use wootz_llm::pull::KNOWN;
 /// Download a model, or list the known ones
 #[derive(clap::Args)]
 pub struct Args {
-    /// Name of a known model, or hf:OWNER/REPO[/FILE] [default: list the known models]
+    /// A known model, or hf:OWNER/REPO[/FILE] [default: list the known models]
     name: Option<String>,
 }
 
@@ -18,7 +18,7 @@ pub fn run(args: &Args) -> Outcome {
         Some(name) => println!("{}", models::pull(name)?.display()),
         None => {
             let mut table = Table::default();
-            table.row(HEAD, ["name", "size", "what it is"]);
+            table.row(HEAD, ["name", "size", "description"]);
             for model in KNOWN {
                 table.row(Style::new(), [model.name, &bytes(model.bytes as usize), model.about]);
             }

@@ -1,16 +1,17 @@
-//! Commands on several ranks, which an MPI launcher starts: `mpirun -n 4 wootz run …`. All of them do the same; rank 0 reads and speaks.
+//! Commands on several MPI ranks: `mpirun -n 4 wootz run …`. All ranks do the same work; rank 0 handles input and
+//! output.
 
 use crate::models::Failure;
 use crate::output;
 use std::sync::OnceLock;
 use wootz::distributed::{self, Group};
 
-/// The ranks, once [`group`] was asked for them.
+/// The group of ranks, once [`group`] has created it.
 static GROUP: OnceLock<Group> = OnceLock::new();
 
-/// The ranks that a launcher started, if there is more than one. All must have been given the same arguments.
+/// The group of ranks that an MPI launcher started, if there is more than one. All must have the same arguments.
 pub fn group() -> Result<Option<Group>, Failure> {
-    if distributed::launch().is_none_or(|launch| launch.size < 2) {
+    if distributed::launch().is_none_or(|launch| launch.size.is_some_and(|size| size < 2)) {
         return Ok(None);
     }
     if let Some(known) = GROUP.get() {
@@ -26,14 +27,6 @@ pub fn group() -> Result<Option<Group>, Failure> {
     Ok(Some(group.clone()))
 }
 
-/// Refuses a command that runs on one rank only.
-pub fn refuse(command: &str) -> Result<(), Failure> {
-    match group()? {
-        Some(group) => Err(format!("wootz {command} runs on one rank, not on {}", group.size()).into()),
-        None => Ok(()),
-    }
-}
-
 /// What rank 0 writes is enough.
 fn silence() -> Result<(), Failure> {
     #[cfg(unix)]
@@ -41,12 +34,12 @@ fn silence() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether this rank tells the user about things.
+/// Whether this rank reports to the user.
 pub fn speaks() -> bool {
     GROUP.get().is_none_or(|group| group.rank() == 0)
 }
 
-/// What rank 0 gets from `read`, on every rank.
+/// Runs `read` on rank 0 and broadcasts the result.
 pub fn shared<E: From<wootz::Error>>(
     read: impl FnOnce() -> Result<Option<String>, E>,
 ) -> Result<Option<String>, E> {
@@ -58,16 +51,20 @@ pub fn shared<E: From<wootz::Error>>(
     Ok((shared.first() == Some(&1)).then(|| String::from_utf8_lossy(&shared[1..]).into_owned()))
 }
 
-/// Rank 0's number, on every rank.
+/// Broadcasts rank 0's number.
 pub fn shared_seed(own: u64) -> Result<u64, Failure> {
     let text = shared(|| Ok::<_, wootz::Error>(Some(own.to_string())))?;
     Ok(text.and_then(|text| text.parse().ok()).unwrap_or(own))
 }
 
-/// Reports an error: to the other ranks, which would wait for this one, and once to the user.
+/// Launchers kill all ranks as soon as one fails, so the others wait until the one that reports has done so.
+const ANOTHER_SPEAKS: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Reports an error to the other ranks, which would otherwise wait for this one, and once to the user.
 pub fn report(error: &dyn std::error::Error) {
-    // Without a group every rank has failed to start MPI, for the same reason.
+    // Without a group, every rank has failed to start MPI for the same reason.
     if GROUP.get().is_none() && distributed::launch().is_some_and(|launch| launch.rank > 0) {
+        std::thread::sleep(ANOTHER_SPEAKS);
         return;
     }
     if let Some(group) = GROUP.get() {
@@ -76,11 +73,10 @@ pub fn report(error: &dyn std::error::Error) {
             group.abandon(&error.to_string());
         }
         if group.speaker() != group.rank() {
-            // Launchers end all ranks when the first one has failed, and another one has to speak before.
-            std::thread::sleep(std::time::Duration::from_secs(1));
+            std::thread::sleep(ANOTHER_SPEAKS);
             return;
         }
-        // What all ranks know is said in their words.
+        // An error known to all ranks is reported in their words.
         if let Some(known) = group.failure().filter(|_| !own) {
             return print(&known.to_string());
         }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use wootz_llm::sampling::Sampling;
 
-/// A server, and what was said so far.
+/// A server and the conversation so far.
 pub struct Remote {
     url: Url,
     key: Option<String>,
@@ -18,7 +18,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Asks a server for its model.
+    /// Connects to a server and asks for its model.
     pub fn connect(url: &str, key: Option<&str>, system: Option<&str>) -> Result<Remote, Failure> {
         let url = Url::parse(url).map_err(|problem| format!("{url}: {problem}"))?;
         let answer = http::request(&url, "/v1/models", key, None)?;
@@ -38,18 +38,18 @@ impl Remote {
         Ok(remote)
     }
 
-    /// The name of the model, for people.
+    /// The model's display name.
     pub fn title(&self) -> String {
         paint(HEAD, &self.model).to_string()
     }
 
-    /// Forgets the conversation.
+    /// Clears the conversation.
     pub fn clear(&mut self) {
         let system = self.system.iter().map(|text| json!({"role": "system", "content": text}));
         self.messages = system.collect();
     }
 
-    /// Says something and shows the answer as it comes, until `stop` is set.
+    /// Sends a message and streams the answer, until `stop` is set.
     pub fn answer(
         &mut self,
         text: &str,

@@ -30,7 +30,7 @@ pub struct Args {
     /// System prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// Stop at this text, which is not part of the answer (may be repeated)
+    /// Stop at this text, which is left out of the answer (may be repeated)
     #[arg(long, value_name = "TEXT")]
     stop: Vec<String>,
     /// Complete the prompt as is, without the model's chat template
@@ -41,16 +41,16 @@ pub struct Args {
     json: bool,
 }
 
-/// How tokens are chosen.
+/// Sampling options.
 #[derive(clap::Args)]
 pub struct SamplingArgs {
-    /// Sampling temperature (0 = greedy) [default: what the model file recommends, otherwise 0]
+    /// Sampling temperature (0 = greedy) [default: the model's, otherwise 0]
     #[arg(long)]
     temp: Option<f32>,
     /// Sample from the k most likely tokens (0 = no limit) [default: the model's, otherwise 40]
     #[arg(long)]
     top_k: Option<usize>,
-    /// Sample from the smallest set of tokens whose probability adds up to this [default: the model's, otherwise 0.95]
+    /// Sample from the smallest set of tokens whose probabilities add up to this [default: the model's, otherwise 0.95]
     #[arg(long)]
     top_p: Option<f32>,
     /// Drop tokens less likely than this fraction of the most likely one [default: the model's, otherwise 0.05]
@@ -65,7 +65,7 @@ pub struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// What was asked for, and otherwise what the model recommends.
+    /// The options given on the command line, with the model's recommendations as defaults.
     pub fn over(&self, model: Sampling) -> Sampling {
         Sampling {
             temperature: self.temp.unwrap_or(model.temperature),
@@ -77,7 +77,7 @@ impl SamplingArgs {
         }
     }
 
-    /// Refuses impossible settings before a model is loaded.
+    /// Rejects invalid settings before a model is loaded.
     pub fn check(&self) -> Result<(), Failure> {
         Ok(self.over(Sampling::default()).check()?)
     }
@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the answer as it comes.
+/// Streams the answer to stdout.
 fn one(
     args: &Args,
     session: &mut Session,
@@ -127,7 +127,7 @@ fn one(
     let mut out = std::io::stdout();
     let generated = session.generate_with(request, speculation.as_deref_mut(), |piece| {
         let shown = if args.json { Ok(()) } else { write!(out, "{piece}").and_then(|()| out.flush()) };
-        // The reader has closed the pipe, so there is no point in going on.
+        // The reader has closed the pipe; stop generating.
         if shown.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     let guesses = speculation.map(|speculation| speculation.counts());
@@ -147,7 +147,7 @@ fn one(
     Ok(())
 }
 
-/// Shows each answer under its prompt when all are there.
+/// Prints each prompt with its answer, once all are done.
 fn several(
     args: &Args,
     texts: &[String],
@@ -166,7 +166,7 @@ fn several(
     let count: usize = answers.iter().map(|a| a.tokens.len()).sum();
     let time = answers.iter().map(|a| a.decode_time).max().unwrap_or_default();
     let rate = count as f64 / time.as_secs_f64().max(1e-9);
-    let what = format!("{count} tokens of {} answers at {rate:.1}/s together", answers.len());
+    let what = format!("{count} tokens of {} answers at {rate:.1}/s in total", answers.len());
     if ranks::speaks() {
         anstream::eprintln!("{}", paint(DIM, what));
     }
@@ -176,7 +176,7 @@ fn several(
 fn prompts(args: &Args) -> Result<Vec<String>, Failure> {
     let mut texts = args.prompts.clone();
     if texts.is_empty() {
-        // Launchers give the input to rank 0 alone.
+        // Launchers pass stdin to rank 0 only.
         texts.extend(ranks::shared(|| read_prompt().map(Some))?);
     }
     if texts.iter().any(|text| text.trim().is_empty()) {
@@ -197,7 +197,7 @@ fn read_prompt() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The tokens of the prompt, in the model's own form of a conversation where it has one.
+/// The prompt's tokens, with the chat template applied if the model has one.
 fn encode(args: &Args, model: &Model, text: &str) -> Result<Vec<u32>, Failure> {
     let template = model.template().filter(|_| !args.raw);
     let Some(template) = template else {

@@ -1,8 +1,10 @@
 //! What a user gets without naming a device. No GPU is here, so software devices are declared real by the hook for tests.
 
 use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use wootz_gguf::{Gguf, TensorSpec, Writer};
 
 /// A tiny model with quantised weights, so that activations matter.
 fn model(folder: &Path) -> PathBuf {
@@ -84,6 +86,51 @@ fn a_real_gpu_embeds_without_a_flag_as_the_cpu_does() {
             let far = vector(&output).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(far < 1e-4, "{family} on {name}: {far}");
         }
+    }
+}
+
+/// The model with a chat template.
+fn talkative(path: &Path, folder: &Path) -> PathBuf {
+    let gguf = Gguf::open(path).expect("a model");
+    let mut writer = Writer::new();
+    for (key, value) in gguf.metadata().iter().filter(|(key, _)| *key != "general.alignment") {
+        writer.set(key, value);
+    }
+    let template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+    writer.set("tokenizer.chat_template", template);
+    for tensor in gguf.tensors() {
+        writer.tensor(&tensor.name, &tensor.dims, tensor.format().expect("a format"));
+    }
+    let chatty = folder.join("chatty.gguf");
+    let mut file = std::fs::File::create(&chatty).expect("a file");
+    let data = |spec: &TensorSpec| Ok(gguf.data(gguf.tensor(&spec.name)?).to_vec());
+    writer.write(&mut file, data).expect("written");
+    chatty
+}
+
+#[test]
+fn a_real_gpu_chats_without_a_flag_as_the_cpu_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = talkative(&model(folder.path()), folder.path());
+    let chat = |variables: &[(&str, &str)], more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wootz"));
+        command.args(["chat", "-m"]).arg(&path).args(["--temp", "0", "-n", "6"]).args(more);
+        command.env_remove("WOOTZ_DEVICE").env_remove("WOOTZ_PRETEND_REAL").envs(variables.iter().copied());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it runs");
+        child.stdin.take().expect("a pipe").write_all(b"one two three\n").expect("it listens");
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let expected = chat(&[], &["--device", "cpu"]);
+    let (head, answer) = expected.split_once('\n').expect("a head and an answer");
+    assert!(head.contains("on cpu") && !answer.trim().is_empty(), "{expected}");
+    for name in ["metal", "webgpu"] {
+        let got = chat(&[("WOOTZ_PRETEND_REAL", name)], &[]);
+        let (head, same) = got.split_once('\n').expect("a head and an answer");
+        assert!(head.contains(&format!("on {name} (about")), "{head}");
+        assert_eq!(same, answer, "{name}");
     }
 }
 

@@ -63,11 +63,11 @@ fn what_is_wrong_is_said_before_the_run() {
     // Inside of a folder of our own, so that nobody else's file can be there.
     let absent = |name: &str| folder.path().join("absent").join(name).display().to_string();
     for (arguments, expected) in [
-        (vec!["--json", &absent("run.json")], "run.json cannot be written"),
-        (vec!["--html", &absent("run.html")], "run.html cannot be written"),
+        (vec!["--json", &absent("run.json")], "run.json: No such file"),
+        (vec!["--html", &absent("run.html")], "run.html: No such file"),
         (vec!["--compare", &old], "has schema 1, and this version of wootz reads schema 2"),
         (vec!["--compare", &absent("old.json")], "old.json"),
-        (vec!["--counters", &old], "an array of counted kernels was expected"),
+        (vec!["--counters", &old], "expected an array of kernel counters"),
         (vec!["--filter", "no such case"], "no case matches \"no such case\"; available: "),
         (vec!["--peers", "abacus"], "unknown peer \"abacus\"; known peers: numpy"),
         (vec!["--device", "abacus"], "abacus"),
@@ -124,7 +124,7 @@ fn a_peer_that_speaks_nonsense_is_an_error() {
     let peer = peer_script(folder.path(), "while read -r line; do echo hi; done");
     let output = wootz(&SHORT).args(["on 16", "--peer", &peer]).output().unwrap();
     assert!(!output.status.success());
-    assert!(told(&output).contains("peer other: it answered \"hi\\n\""), "{}", told(&output));
+    assert!(told(&output).contains("peer other: invalid reply \"hi\\n\""), "{}", told(&output));
 }
 
 #[cfg(unix)]
@@ -143,8 +143,8 @@ fn a_peer_that_dies_fails_its_case_and_nothing_else() {
         .flat_map(|c| c.results.values())
         .filter(|o| matches!(o, Outcome::Failed(_)))
         .collect();
-    assert_eq!(failed, [&Outcome::Failed("it ended in the middle of the run".into())]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("it ended in the middle of the run"));
+    assert_eq!(failed, [&Outcome::Failed("it exited during the run".into())]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("it exited during the run"));
 }
 
 #[cfg(unix)]
@@ -165,7 +165,7 @@ fn an_interrupt_keeps_what_is_measured() {
     assert!(killed.success());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", told(&output));
-    assert!(told(&output).contains("these results are partial"), "{}", told(&output));
+    assert!(told(&output).contains("results are partial"), "{}", told(&output));
     assert!(!read(Path::new(&json)).complete);
 }
 
@@ -185,5 +185,29 @@ fn instruction_sets_and_threads_that_cannot_be_are_errors() {
     for (variable, value) in [("WOOTZ_ISA", "baseline"), ("WOOTZ_THREADS", "1000")] {
         let output = wootz(&SHORT).arg("one op on 16").env(variable, value).output().unwrap();
         assert!(output.status.success(), "{variable}={value}: {}", told(&output));
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn the_everyday_suite_writes_its_figures_and_refuses_what_it_cannot_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    // In place of an interpreter that has the modules: the options that it is given, as the figures.
+    let python = folder.path().join("python");
+    std::fs::write(&python, "#!/bin/sh\nshift 2\necho \"[\\\"$*\\\"]\"\n").unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = wootz(&["--suite", "everyday"]);
+        command.args(arguments).env("WOOTZ_PYTHON", &python).output().unwrap()
+    };
+    let json = folder.path().join("figures.json");
+    let output = run(&["--filter", "add", "--quick", "--json", json.to_str().unwrap()]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    assert_eq!(std::fs::read_to_string(&json).unwrap(), "[\"--seconds 0.05 --json --filter add\"]\n");
+    assert_eq!(run(&["--json"]).stdout, b"[\"--seconds 0.4 --json\"]\n");
+    for option in [["--html", "page.html"], ["--compare", "old.json"], ["--peers", "numpy"]] {
+        let output = run(&option);
+        assert!(!output.status.success() && told(&output).contains(option[0]), "{output:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A case: leaves, a graph over them, and how closely a device must compute it.
+//! A test case: leaves, a graph over them, and the tolerance for its result.
 
 use crate::compare::{Mismatch, compare_scaled};
 use crate::leaf::{LayoutClass, Leaf};
@@ -12,49 +12,50 @@ use wootz_ir::{DType, Layout, Number, Result};
 /// Makes an output node from leaf nodes.
 pub type Build = Box<dyn Fn(&[NodeRef]) -> Result<NodeRef> + Send + Sync>;
 
-/// The same computation in NumPy, for the oracle.
+/// The NumPy equivalent, for the oracle.
 #[derive(Clone, Debug)]
 pub struct Numpy {
-    /// An expression over the leaves, which are called `a`, `b`, `c`, …
+    /// An expression over the leaves `a`, `b`, `c`, …
     pub expression: String,
-    /// The dtype that leaves are cast to first, bool conditions excepted.
+    /// The dtype that leaves are cast to first, except bool conditions.
     pub operands: Option<DType>,
 }
 
-/// One thing that a device has to get right.
+/// A conformance case.
 pub struct Case {
     /// Unique: `family/op/dtype/layout/…`.
     pub name: String,
-    /// The kernel family that is on trial, as the planner names it.
+    /// The kernel family under test, as the planner names it.
     pub family: &'static str,
     /// The op.
     pub op: &'static str,
-    /// The dtype of the operand that matters most.
+    /// The dtype of the most important operand.
     pub dtype: DType,
-    /// How the leaves lie in memory.
+    /// The memory layout of the leaves.
     pub layout: LayoutClass,
-    /// What numbers the leaves hold.
+    /// The kind of values in the leaves.
     pub values: Values,
     /// Inputs.
     pub leaves: Vec<Leaf>,
-    /// From leaf nodes to the output node.
+    /// Builds the output node from leaf nodes.
     pub build: Build,
-    /// How closely the result must agree with the reference.
+    /// The tolerance for comparing the result with the reference.
     pub tolerance: Tolerance,
-    /// From the absolute values of the float leaves, in f64, to what [`Tolerance::relative`] is a fraction of.
+    /// Computes the magnitude that [`Tolerance::relative`] is a fraction of, from the absolute values of the float
+    /// leaves in f64.
     pub magnitude: Option<Build>,
-    /// The same in NumPy, where NumPy has it.
+    /// The NumPy equivalent, if there is one.
     pub numpy: Option<Numpy>,
 }
 
 impl Case {
-    /// What the reference evaluator makes of the case.
+    /// The result of the reference evaluator.
     pub fn expected(&self) -> Result<HostTensor> {
         let tensors: Vec<HostTensor> = self.leaves.iter().map(|leaf| leaf.tensor.clone()).collect();
         Ok(evaluate(&tensors, |nodes| Ok(vec![(self.build)(nodes)?]))?.remove(0))
     }
 
-    /// The magnitude of each element of the result, where the case has one.
+    /// The magnitude of each element of the result, if the case defines one.
     pub fn magnitudes(&self) -> Result<Option<Vec<f64>>> {
         let Some(build) = &self.magnitude else { return Ok(None) };
         let tensors: Vec<HostTensor> = self.leaves.iter().map(|leaf| absolute(&leaf.tensor)).collect();
@@ -66,7 +67,7 @@ impl Case {
         self.check_with(got, Leeway::default())
     }
 
-    /// Compares the result of a device that is known to differ in general ways.
+    /// Compares the result of a device with known general differences.
     pub fn check_with(&self, got: &HostTensor, leeway: Leeway) -> std::result::Result<(), Mismatch> {
         let failed = |e: wootz_ir::Error| Mismatch::Failed(format!("the reference: {e}"));
         let mut expected = self.expected().map_err(failed)?;
@@ -78,15 +79,15 @@ impl Case {
     }
 }
 
-/// What a device may do differently wherever it computes, as a fact about the device.
+/// General differences that a device may have wherever it computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leeway {
-    /// Results too small for a normal f32 may be zero. (What subnormal operands lead to is a matter of
+    /// Results too small for a normal f32 may be zero. (The effects of subnormal operands are a matter of
     /// [exceptions](crate::exceptions): cases with such operands have [`Values::Subnormal`].)
     pub flushes_subnormals: bool,
 }
 
-/// Where a device gave zero for a number that is subnormal in f32, zero is what is expected.
+/// Where a device returned zero for a number that is subnormal in f32, expect zero.
 fn flush(expected: &mut HostTensor, got: &HostTensor) {
     if !matches!(expected.dtype, DType::F32 | DType::BF16) {
         return;

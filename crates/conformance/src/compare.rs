@@ -1,26 +1,26 @@
-//! The comparison of a result with what it should be.
+//! Comparison of results with expected values.
 
 use crate::tolerance::{Tolerance, power_of_two, top_exponent, ulp};
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Number, Shape};
 
-/// How a result differs from the expected one.
+/// The difference between a result and the expected value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Mismatch {
-    /// Another shape than expected.
+    /// A different shape.
     #[error("shape {got}, expected {expected}")]
     Shape {
-        /// What it should be.
+        /// Expected shape.
         expected: Shape,
-        /// What it is.
+        /// Actual shape.
         got: Shape,
     },
-    /// Another dtype than expected.
+    /// A different dtype.
     #[error("dtype {got}, expected {expected}")]
     DType {
-        /// What it should be.
+        /// Expected dtype.
         expected: DType,
-        /// What it is.
+        /// Actual dtype.
         got: DType,
     },
     /// An element out of tolerance.
@@ -31,19 +31,19 @@ pub enum Mismatch {
         error_text(*ulps, *relative)
     )]
     Element {
-        /// Where the worst element is.
+        /// Position of the worst element.
         index: Vec<usize>,
-        /// What it should be.
+        /// Expected value.
         expected: Number,
-        /// What it is.
+        /// Actual value.
         got: Number,
-        /// How far off, in units in the last place of the expected value (floats).
+        /// Error in ulp of the expected value (floats).
         ulps: Option<f64>,
-        /// How far off, as a fraction of the expected value.
+        /// Error as a fraction of the expected value.
         relative: Option<f64>,
-        /// How many elements are out of tolerance.
+        /// Number of elements out of tolerance.
         wrong: usize,
-        /// How many elements there are.
+        /// Total number of elements.
         total: usize,
     },
     /// The device failed instead of giving a result.
@@ -51,7 +51,7 @@ pub enum Mismatch {
     Failed(String),
 }
 
-/// Prints floats so that they can be told apart.
+/// Prints floats with enough digits to tell them apart.
 struct Show(Number);
 
 impl std::fmt::Display for Show {
@@ -135,7 +135,7 @@ fn passes(expected: Number, got: Number, dtype: DType, tolerance: &Tolerance, sc
     bound.is_finite() && (g - e).abs() <= bound
 }
 
-/// The distance of two floats in units of the expected one; infinities stand one unit past the largest number.
+/// The distance of two floats in ulp of the expected one; infinities are one ulp past the largest number.
 fn ulps_between(expected: Number, got: Number, dtype: DType) -> Option<f64> {
     let (Number::Float(e), Number::Float(g)) = (expected, got) else { return None };
     if e.is_nan() || g.is_nan() || (e.is_infinite() && g.is_infinite()) {

@@ -1,6 +1,6 @@
-//! Known failures as data: a row says which cases of which device fail, and why that is accepted for now.
+//! Known failures as data: each row names the cases of a device that fail, and why that is accepted for now.
 //!
-//! A row must still be true: [`Ledger::stale`] lists rows whose cases all pass, and a runner reports them as failures.
+//! Rows must stay accurate: [`Ledger::stale`] lists rows whose cases all pass, and a runner reports them as failures.
 
 use crate::case::Case;
 use crate::compare::Mismatch;
@@ -10,7 +10,7 @@ use wootz_ir::DType;
 /// Cases that are known to fail on some devices. An absent field matches everything.
 #[derive(Clone, Copy, Debug)]
 pub struct Exception {
-    /// The device's name; a final `*` stands for any ending.
+    /// The device's name; a final `*` matches any suffix.
     pub device: &'static str,
     /// The kernel family.
     pub family: Option<&'static str>,
@@ -18,9 +18,9 @@ pub struct Exception {
     pub op: Option<&'static str>,
     /// The dtype.
     pub dtype: Option<DType>,
-    /// The kind of numbers.
+    /// The kind of values.
     pub values: Option<Values>,
-    /// What the failure says of itself, in part: a row for this failure excuses no other.
+    /// Part of the failure's message: the row excuses no other failure.
     pub failure: Option<&'static str>,
     /// Why the failure is accepted.
     pub reason: &'static str,
@@ -43,7 +43,7 @@ pub const EXCEPTIONS: &[Exception] = &[
         op: None,
         dtype: None,
         values: Some(Values::Subnormal),
-        failure: None,
+        failure: Some("elements are out of tolerance"),
         reason: "Apple's GPUs take subnormal single-precision operands for zero, and so does SoftMetal",
     },
     Exception {
@@ -58,7 +58,7 @@ pub const EXCEPTIONS: &[Exception] = &[
 ];
 
 impl Exception {
-    /// Whether the row speaks of this device.
+    /// Whether the row applies to this device.
     pub fn is_for(&self, device: &str) -> bool {
         match self.device.strip_suffix('*') {
             Some(start) => device.starts_with(start),
@@ -66,7 +66,7 @@ impl Exception {
         }
     }
 
-    /// Whether the row speaks of this case on this device.
+    /// Whether the row applies to this case on this device.
     pub fn matches(&self, device: &str, case: &Case) -> bool {
         self.is_for(device)
             && self.family.is_none_or(|family| family == case.family)
@@ -75,7 +75,7 @@ impl Exception {
             && self.values.is_none_or(|values| values == case.values)
     }
 
-    /// Whether the row speaks of this failure.
+    /// Whether the row applies to this failure.
     fn excuses(&self, result: &Result<(), Mismatch>) -> bool {
         match (self.failure, result) {
             (Some(part), Err(mismatch)) => mismatch.to_string().contains(part),
@@ -84,22 +84,22 @@ impl Exception {
     }
 }
 
-/// What a case's result comes to, with exceptions taken into account.
+/// The verdict on a case, taking exceptions into account.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// As it should be.
+    /// Passed.
     Passed,
-    /// Wrong.
+    /// Failed.
     Failed(Mismatch),
-    /// Wrong, and known to be, for the reason given.
+    /// Failed as expected, for this reason.
     Excused(&'static str),
 }
 
-/// Judges the cases of one device and remembers which exceptions were needed.
+/// Judges the cases of one device and records which exceptions were needed.
 pub struct Ledger<'a> {
     device: &'a str,
     rows: &'a [Exception],
-    /// Per row: cases that it matches, cases that failed.
+    /// Per row: the number of matching cases, and of failed ones.
     counts: Vec<(usize, usize)>,
 }
 
@@ -127,8 +127,8 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Rows for this device whose cases were all judged and all passed: the failure is gone, and so should be the row.
-    /// Meaningful once every case of the full level was judged.
+    /// Rows for this device whose cases were all run and all passed: the failure is gone, so the row should be
+    /// removed. Only meaningful after running every case of the full level.
     pub fn stale(&self) -> impl Iterator<Item = &'a Exception> + '_ {
         let unneeded =
             |(row, count): (&'a Exception, &(usize, usize))| (count.0 > 0 && count.1 == 0).then_some(row);

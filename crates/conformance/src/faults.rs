@@ -1,4 +1,4 @@
-//! Graphs that have to end in a fault: an error that names it, not a wrong number and not a crash.
+//! Graphs that must end with a fault: an error that names it, not a wrong result or a crash.
 
 use crate::case::Build;
 use crate::leaf::Leaf;
@@ -9,23 +9,23 @@ use wootz_ir::op::{Activations, ScatterMode};
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, ElementwiseOp, Fault, Kind, Number, build};
 
-/// A graph and the fault that evaluating it must report.
+/// A graph, and the fault that evaluating it must report.
 pub struct FaultCase {
     /// Unique.
     pub name: String,
-    /// The kernel family that has to notice.
+    /// The kernel family that has to detect it.
     pub family: &'static str,
-    /// The dtype of the operand that matters most.
+    /// The dtype of the most important operand.
     pub dtype: DType,
     /// Inputs.
     pub leaves: Vec<Leaf>,
-    /// From leaf nodes to the output node.
+    /// Builds the output node from leaf nodes.
     pub build: Build,
-    /// What must be reported.
+    /// The expected fault.
     pub fault: Fault,
 }
 
-/// Every way in which data can be at fault.
+/// All kinds of faults in the data.
 pub fn expected_faults() -> Vec<FaultCase> {
     let mut list = Vec::new();
     for dtype in DType::ALL.into_iter().filter(|d| d.is_integer()) {
@@ -63,7 +63,7 @@ fn case(name: String, family: &'static str, fault: Fault, leaves: Vec<Leaf>, bui
     FaultCase { dtype: leaves[0].dtype(), name, family, leaves, build, fault }
 }
 
-/// One bad operand among good ones, in the last place where a vector loop may leave it to a tail.
+/// One bad operand among good ones, at the end, where a vector loop may leave it to the scalar tail.
 fn elementwise(op: ElementwiseOp, dtype: DType, bad: i64, fault: Fault) -> FaultCase {
     let name = format!("map/{}/{dtype}/fault", op.name());
     let mut leaves = vec![whole(&name, &[3, 7], dtype), whole(&name, &[3, 7], dtype)];

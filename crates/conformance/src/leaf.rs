@@ -1,11 +1,11 @@
-//! Leaves: values, and how they lie in memory.
+//! Leaves: values and their memory layout.
 
 use std::fmt;
 use wootz_ir::layout::Strides;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Kind, Layout, Number, Shape};
 
-/// How the elements of a leaf lie in its buffer.
+/// A class of memory layouts of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LayoutClass {
     /// Row-major from the start of the buffer.
@@ -20,14 +20,14 @@ pub enum LayoutClass {
     Broadcast,
     /// Row-major from an odd position of the buffer.
     Offset,
-    /// No element at all.
+    /// No elements.
     Empty,
-    /// No axis at all.
+    /// Zero-dimensional.
     ZeroDim,
 }
 
 impl LayoutClass {
-    /// Every class.
+    /// All classes.
     pub const ALL: [LayoutClass; 8] = [
         LayoutClass::Contiguous,
         LayoutClass::Transposed,
@@ -39,7 +39,7 @@ impl LayoutClass {
         LayoutClass::ZeroDim,
     ];
 
-    /// The classes that differ only in where elements lie, for any shape.
+    /// The classes that differ only in the positions of elements, for any shape.
     pub const STRIDED: [LayoutClass; 5] = [
         LayoutClass::Contiguous,
         LayoutClass::Transposed,
@@ -62,7 +62,7 @@ impl LayoutClass {
         }
     }
 
-    /// A layout of this class for a shape. For [`LayoutClass::Broadcast`] the caller says which axis repeats.
+    /// A layout of this class for a shape. For [`LayoutClass::Broadcast`] the caller specifies the repeated axis.
     pub fn layout(self, shape: &Shape, broadcast_axis: usize) -> Layout {
         match self {
             LayoutClass::Contiguous | LayoutClass::Empty | LayoutClass::ZeroDim => Layout::contiguous(shape),
@@ -113,12 +113,12 @@ fn reversed(shape: &Shape) -> Layout {
     }
 }
 
-/// A tensor that a case starts from.
+/// An input tensor of a case.
 #[derive(Clone, Debug)]
 pub struct Leaf {
     /// Its elements in logical order.
     pub tensor: HostTensor,
-    /// Where they lie in the physical buffer.
+    /// Its layout in the physical buffer.
     pub layout: Layout,
     /// Whether the graph may overwrite the buffer.
     pub donated: bool,
@@ -147,7 +147,7 @@ impl Leaf {
         Leaf { tensor, layout, donated: false }
     }
 
-    /// The same leaf, given away: an op may write into its buffer.
+    /// The same leaf, donated: an op may write into its buffer.
     pub fn donated(self) -> Leaf {
         Leaf { donated: true, ..self }
     }
@@ -157,7 +157,7 @@ impl Leaf {
         self.tensor.dtype
     }
 
-    /// The physical buffer, element by element: values where the layout says, poison elsewhere.
+    /// The physical buffer, element by element: values where the layout puts them, poison elsewhere.
     pub fn physical(&self) -> Vec<Number> {
         let reach = self.layout.reach().map_or(0, |(_, high)| high + 1);
         let padding = if self.layout.is_contiguous() && self.layout.offset == 0 { 0 } else { PADDING };
@@ -168,13 +168,13 @@ impl Leaf {
         buffer
     }
 
-    /// The physical buffer as little-endian bytes, to be uploaded as it is.
+    /// The physical buffer as little-endian bytes, ready for upload.
     pub fn bytes(&self) -> Vec<u8> {
         encode(self.dtype(), &self.physical())
     }
 }
 
-/// A value that spoils any result it gets into.
+/// A value that spoils any result that it contributes to.
 fn poison(dtype: DType) -> Number {
     match dtype.kind() {
         Kind::Float => Number::Float(f64::NAN),

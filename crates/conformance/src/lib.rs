@@ -1,13 +1,14 @@
-//! What every device has to get right, and how closely: the cases by which a device proves itself before `auto` uses it.
+//! The conformance cases: what every device has to compute, and how precisely, before `auto` uses it.
 //!
 //! In the order of use: [`cases()`] lists [`Case`]s, each a small graph over leaves with given values and a given
-//! physical layout; a runner binds the leaves on a device, evaluates the graph, and hands the result to
+//! memory layout; a runner binds the leaves on a device, evaluates the graph, and passes the result to
 //! [`Case::check`], which compares it with the reference evaluator within the case's [`Tolerance`].
-//! [`expected_faults`] lists graphs that have to end in a fault instead; [`exceptions`] holds the known failures as data.
+//! [`expected_faults`] lists graphs that must end with a fault instead; [`exceptions`] lists the known failures as
+//! data.
 //!
-//! Promises: everything is deterministic, the same list of cases on every machine; a case draws its numbers from its
-//! own name, so that adding one case changes no other; bytes of a leaf that belong to no element are poison, so
-//! that a read outside of the layout shows. The cases know no device: they depend on the IR alone.
+//! Promises: everything is deterministic, with the same list of cases on every machine; the seed of a case is its
+//! name, so adding a case changes no other; bytes of a leaf that belong to no element are poisoned, so that reads
+//! outside the layout are detected. The cases know no device: they depend on the IR only.
 #![forbid(unsafe_code)]
 
 mod case;

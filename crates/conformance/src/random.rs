@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same everywhere.
+//! Pseudo-random numbers that are the same everywhere.
 
 /// A counter-based generator: number `n` of a seed is a hash of both.
 #[derive(Clone, Debug)]
@@ -8,12 +8,12 @@ pub struct Random {
 }
 
 impl Random {
-    /// The generator of a seed.
+    /// A generator with a seed.
     pub fn new(seed: u64) -> Random {
         Random { seed, counter: 0 }
     }
 
-    /// The generator of a name (FNV-1a gives the seed).
+    /// A generator seeded by a name (FNV-1a).
     pub fn named(name: &str) -> Random {
         let hash =
             name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ b as u64).wrapping_mul(0x100_0000_01b3));

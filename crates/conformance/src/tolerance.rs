@@ -1,20 +1,20 @@
-//! How closely a device has to follow the reference, and why so closely.
+//! Tolerances for comparing a device with the reference, and their justification.
 
 use wootz_ir::{DType, ElementwiseOp};
 
-/// The largest difference allowed: an element passes within any one of the three bounds.
+/// A tolerance: an element passes if it is within any one of the three bounds.
 ///
-/// NaN passes for NaN only. An infinity passes for itself, or within `ulps` of the largest finite number.
+/// NaN only matches NaN. An infinity matches itself, or values within `ulps` of the largest finite number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// In units in the last place of the expected value, in the result's dtype.
+    /// In ulp of the expected value, in the result's dtype.
     pub ulps: f64,
-    /// As a fraction of the element's magnitude: what the terms of a sum come to without their signs, where the case
-    /// says so, otherwise the expected value.
+    /// As a fraction of the element's magnitude: the sum of the absolute values of its terms, if the case defines it,
+    /// otherwise the expected value.
     pub relative: f64,
-    /// As a plain number.
+    /// Absolute.
     pub absolute: f64,
-    /// Whether −0 and +0 differ.
+    /// Whether −0 and +0 are distinct.
     pub signed_zeros: bool,
 }
 
@@ -22,10 +22,10 @@ impl Tolerance {
     /// Equal values; zeros of both signs are equal.
     pub const EXACT: Tolerance = Tolerance { ulps: 0.0, relative: 0.0, absolute: 0.0, signed_zeros: false };
 
-    /// Equal values, zeros with their sign: for copies and ops about signs.
+    /// Equal values, with signed zeros: for copies and sign ops.
     pub const SIGNED: Tolerance = Tolerance { signed_zeros: true, ..Tolerance::EXACT };
 
-    /// Units in the last place.
+    /// A number of ulp.
     pub const fn ulps(ulps: f64) -> Tolerance {
         Tolerance { ulps, ..Tolerance::EXACT }
     }
@@ -45,7 +45,7 @@ impl Tolerance {
     }
 }
 
-/// The unit of rounding of the type that devices compute in for a dtype (f16 and bf16 compute in f32).
+/// The unit roundoff of the type that devices compute in for a dtype (f16 and bf16 compute in f32).
 pub fn epsilon(dtype: DType) -> f64 {
     if dtype == DType::F64 { f64::EPSILON } else { f32::EPSILON as f64 }
 }

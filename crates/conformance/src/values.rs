@@ -1,17 +1,17 @@
-//! Numbers to compute with: ordinary ones, and those that break things.
+//! Test values: ordinary ones, and edge cases.
 
 use crate::random::Random;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Kind, Number, Shape};
 
-/// What kind of numbers a case feeds in.
+/// The kind of input values of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Values {
     /// Finite and of moderate size; integers of any size.
     Ordinary,
     /// Zeros of both signs, infinities, NaN, ties, the largest and smallest normal numbers.
     Special,
-    /// Subnormal floats, which some devices take for zero.
+    /// Subnormal floats, which some devices flush to zero.
     Subnormal,
 }
 

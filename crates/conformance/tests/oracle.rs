@@ -19,7 +19,7 @@ fn python() -> Option<PathBuf> {
         path.display()
     );
     if !works {
-        eprintln!("skipped: {} cannot import numpy; run scripts/setup to compare with NumPy", path.display());
+        wootz_testkit::skipped(&format!("{} cannot import numpy; run scripts/setup", path.display()));
     }
     works.then_some(path)
 }

@@ -3,6 +3,7 @@
 use crate::exec::{CpuExecutable, small};
 use crate::isa;
 use crate::memory::{Block, CpuMemory, memory};
+use crate::places::Counted;
 use crate::quant;
 use crate::team::Team;
 use std::any::Any;
@@ -14,7 +15,7 @@ use wootz_backend::{
 use wootz_ir::{CustomKernel, DType, Error, Result, SmallGraph};
 use wootz_plan::{Capabilities, Plan};
 
-/// The host's cores, with all of its memory.
+/// The host's CPU, with all of its memory.
 pub struct CpuBackend {
     info: DeviceInfo,
     pool: Arc<Pool<Block>>,
@@ -68,18 +69,16 @@ impl CpuBackend {
     }
 
     fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b CpuMemory> {
-        memory(buffer).ok_or_else(|| Error::Device {
-            device: self.info.name.clone(),
-            detail: "a buffer of another device was bound".into(),
-        })
+        memory(buffer)
+            .ok_or_else(|| Error::device(self.info.name.clone(), "cannot bind a buffer of another device"))
     }
 
     fn check_range(&self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
         if offset.checked_add(bytes).is_some_and(|end| end <= buffer.len()) {
             return Ok(());
         }
-        let detail = format!("{bytes} bytes at {offset} do not fit a buffer of {}", buffer.len());
-        Err(Error::Device { device: self.info.name.clone(), detail })
+        let detail = format!("{bytes} bytes at offset {offset} exceed a buffer of {}", buffer.len());
+        Err(Error::device(self.info.name.clone(), detail))
     }
 }
 
@@ -107,7 +106,7 @@ impl Backend for CpuBackend {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Buffer> {
-        let memory = CpuMemory::for_caller(&self.pool, bytes);
+        let memory = CpuMemory::inline(bytes).or_else(|| CpuMemory::for_caller(&self.pool, bytes));
         memory.map(Buffer::new).ok_or_else(|| self.out_of_memory(bytes, ""))
     }
 
@@ -120,8 +119,8 @@ impl Backend for CpuBackend {
         let memory = self.own(buffer)?;
         if !buffer.is_writable() {
             let detail =
-                "the buffer is imported memory or is read in place by the host, and is not written".into();
-            return Err(Error::Device { device: self.info.name.clone(), detail });
+                "the buffer is imported memory or is being read in place by the host, and cannot be written";
+            return Err(Error::device(self.info.name.clone(), detail));
         }
         memory.fill(Some(bytes));
         // SAFETY: the range was checked, and no slice of the buffer was given out.
@@ -138,20 +137,48 @@ impl Backend for CpuBackend {
         Ok(())
     }
 
+    fn copy(&self, from: &Buffer, start: usize, to: &Buffer, offset: usize, len: usize) -> Result<bool> {
+        self.check_range(from, start, len)?;
+        self.check_range(to, offset, len)?;
+        let (source, target) = (self.own(from)?, self.own(to)?);
+        if !to.is_writable() {
+            return Ok(false);
+        }
+        source.fill(None);
+        target.fill(None);
+        // SAFETY: the ranges were checked, every byte of them has a value, and no slice of `to` was given out. They may overlap:
+        // both may be the same buffer.
+        unsafe { std::ptr::copy(source.start().add(start), target.start().add(offset), len) };
+        Ok(true)
+    }
+
     fn compile(&self, plan: Arc<Plan>) -> Result<Arc<dyn Executable>> {
         Ok(Arc::new(CpuExecutable::new(plan)?))
     }
 
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
         let executable = (&**executable as &dyn Any).downcast_ref::<CpuExecutable>().ok_or_else(|| {
-            let detail = "an executable of another device was submitted".into();
-            Error::Device { device: self.info.name.clone(), detail }
+            let detail = "cannot submit an executable of another device";
+            Error::device(self.info.name.clone(), detail)
         })?;
         executable.run(self, run).map(Fence::done)
     }
 
     fn run_small(&self, graph: &SmallGraph<Buffer>) -> Result<Option<Buffer>> {
         small::run(self, graph)
+    }
+
+    fn places(&self, truth: &Buffer, start: usize, count: usize) -> Result<Option<Buffer>> {
+        self.check_range(truth, start, count)?;
+        let memory = self.own(truth)?;
+        memory.fill(None);
+        // SAFETY: the range was checked and every byte of it has a value; nobody writes a buffer that the caller has a handle to.
+        let truth = unsafe { std::slice::from_raw_parts(memory.start().add(start), count) };
+        let counted = Counted::new(truth);
+        let places = self.reserve(counted.total() * size_of::<i64>(), "nonzero")?;
+        // SAFETY: the memory is new, has room for so many numbers and is aligned to a cache line.
+        counted.write(unsafe { std::slice::from_raw_parts_mut(places.start().cast(), counted.total()) });
+        Ok(Some(Buffer::new(places)))
     }
 
     fn memory(&self) -> MemoryStats {

@@ -1,5 +1,5 @@
-//! How fast the team reads, writes and copies, by the size of what it works on: the limit that work bound by memory, or by a
-//! cache, is judged by.
+//! Read, write and copy bandwidth of the thread pool by working-set size: the limits for memory-bound and cache-bound
+//! kernels.
 
 use crate::copy::stream_bytes;
 use crate::isa_fn;
@@ -21,7 +21,7 @@ pub struct Bandwidth {
     pub copy: f64,
 }
 
-/// Working sets: from what fits first-level caches to what fits none.
+/// Working sets: from sizes that fit in L1 to sizes that fit in no cache.
 const SIZES: [usize; 7] = [32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20];
 /// Bytes that pass in one try: enough for the clock, few enough that some try meets no interruption.
 const TRY: usize = 8 << 20;
@@ -70,7 +70,7 @@ fn stream(words: &mut [u64]) {
 /// What a worker does with its part of the working set.
 type Pass = fn(&mut [u64]);
 
-/// Bytes per second at which the whole team makes passes over `bytes` bytes, the best of many tries.
+/// Bytes per second at which all workers make passes over `bytes` bytes, the best of many tries.
 fn rate(memory: &mut Scratch, bytes: usize, pass: Pass) -> f64 {
     let team = Team::global();
     let words = SyncPtr::new(memory.reserve(bytes).cast::<u64>());

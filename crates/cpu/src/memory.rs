@@ -1,4 +1,4 @@
-//! Host memory as device memory: pooled blocks, and memory that others own.
+//! Host memory as device memory: pooled blocks, and imported memory.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::UnsafeCell;
@@ -61,15 +61,15 @@ pub(crate) struct CpuMemory {
     blank: Option<Once>,
 }
 
-/// Bytes that fit a buffer's handle: sixteen floats.
+/// Bytes that fit in a buffer's handle: sixteen floats.
 const INLINE: usize = 64;
 
 enum Held {
-    /// In the handle itself, which takes neither a block nor a lock.
+    /// In the handle itself, which needs neither a block nor a lock.
     Inline(UnsafeCell<[u64; INLINE / 8]>),
     /// From the pool, and back to it on drop.
     Pooled { block: Option<Block>, size: usize, pool: Arc<Pool<Block>> },
-    /// Someone else's: where it was when it came, whatever its owner says later.
+    /// Imported memory: its address when it was imported, whatever its owner reports later.
     Imported { start: *const u8, _owner: HostMemory },
 }
 

@@ -1,4 +1,4 @@
-//! The processor's peak rates of multiply-adds, measured: the limits that products are judged by.
+//! The processor's peak multiply-add rates, measured: the limits for matrix products.
 
 use crate::isa::{Lanes, Real};
 use crate::isa_fn;

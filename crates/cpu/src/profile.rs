@@ -1,4 +1,4 @@
-//! Where the time of plans goes, kernel by kernel.
+//! A profile of plans: time per kernel.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use wootz_plan::{Kernel, Step};
 
-/// What the steps of one kernel took together.
+/// The total time of the steps of one kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelTime {
     /// The kernel family, and the block format where weights have one.
@@ -21,7 +21,7 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 static NOTES: Mutex<BTreeMap<String, (Duration, usize)>> = Mutex::new(BTreeMap::new());
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Calls `f`, and says what the steps of all plans took that ran on the CPU meanwhile, the most first.
+/// Calls `f`, and returns the time of the steps of all plans that ran on the CPU meanwhile, in descending order.
 ///
 /// Workers wait for each other after every step while this looks, so that a step's time is its own; plans take a little
 /// longer for it. Plans of other threads count too.
@@ -48,7 +48,7 @@ pub fn profile<R>(f: impl FnOnce() -> R) -> (R, Vec<KernelTime>) {
     (result, times)
 }
 
-/// Whether profiling is on. Ask before a region begins, so that all its workers get the same answer.
+/// Whether profiling is on. Query it before a region starts, so that all its workers get the same answer.
 pub(crate) fn is_watched() -> bool {
     WATCHED.load(Ordering::Relaxed)
 }

@@ -1,6 +1,6 @@
 //! Cumulative sums and products.
 //!
-//! Along a row each result needs the one before it, in order (NumPy's order, so NumPy's rounding); across rows
+//! Along a row each result depends on the previous one, in order (as in NumPy, so with NumPy's rounding); across rows
 //! ([`scan_next_row`]) the elements are independent and vectorise.
 
 use crate::isa::{Isa, Kernel, dispatch};

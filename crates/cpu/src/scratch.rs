@@ -1,4 +1,4 @@
-//! Working memory for kernels, aligned for vector loads, in huge pages where it is large.
+//! Scratch memory for kernels, aligned for vector loads, in huge pages if it is large.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use wootz_backend::inject::{Point, fails};

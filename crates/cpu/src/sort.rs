@@ -1,9 +1,9 @@
-//! Stable sorting of rows, with NaN last (first when descending), as NumPy orders.
+//! Stable sorting of rows in NumPy's order: NaN last (first when descending).
 //!
-//! A value becomes an unsigned key of the same order. Where the places are asked for, key and place together are one
-//! integer, so that any sort of integers is a stable sort of values; otherwise keys alone are sorted and made into values
-//! again. Short rows are sorted by comparing, long ones with vector instructions where there are any (`vector`) and otherwise digit
-//! by digit from the lowest, and a very long one by all workers together ([`Together`]).
+//! A value becomes an unsigned key of the same order. If positions are requested, key and position together form one
+//! integer, so that any integer sort is a stable sort of values; otherwise only keys are sorted and converted back to
+//! values. Short rows are sorted by comparisons, long ones with vector instructions if available (`vector`) and
+//! otherwise by an LSD radix sort, and very long ones by all workers together ([`Together`]).
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,9 @@ mod vector;
 
 #[cfg(target_arch = "x86_64")]
 use crate::isa;
-use crate::team::{SyncPtr, Worker};
+use crate::isa::{Isa, Kernel, dispatch};
+use crate::stop;
+use crate::team::{SyncPtr, Worker, split_range};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -104,9 +106,9 @@ const fn mask<T: SortKey>(descending: bool) -> u64 {
 
 /// How values become items to sort, and items what is asked for.
 pub trait Scheme<T: SortKey> {
-    /// What is sorted.
+    /// The values.
     type Item: Item;
-    /// What is asked for.
+    /// The result.
     type Out;
     /// The bits of an item that hold its key; what is below them rises along the row.
     const BITS: Range<u32>;
@@ -133,7 +135,7 @@ impl<T: SortKey> Scheme<T> for Values {
     }
 }
 
-/// The places of values in order, equal values in their own order; places must fit the lower half of a K.
+/// The positions of sorted values, stably; positions must fit in the lower half of a K.
 pub struct Places<K>(PhantomData<K>);
 
 impl<T: SortKey, K: Item> Scheme<T> for Places<K> {
@@ -147,6 +149,49 @@ impl<T: SortKey, K: Item> Scheme<T> for Places<K> {
     #[inline(always)]
     fn finish(item: K, _: bool) -> i64 {
         item.place() as i64
+    }
+}
+
+/// Writes the items of values, the first of which has this place in its row.
+pub fn fill<T: SortKey, S: Scheme<T>>(items: &mut [S::Item], values: &[T], first: usize, descending: bool) {
+    dispatch(Fill::<T, S> { items, values, first, descending });
+}
+
+struct Fill<'a, T: SortKey, S: Scheme<T>> {
+    items: &'a mut [S::Item],
+    values: &'a [T],
+    first: usize,
+    descending: bool,
+}
+
+impl<T: SortKey, S: Scheme<T>> Kernel for Fill<'_, T, S> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for (i, (item, &value)) in self.items.iter_mut().zip(self.values).enumerate() {
+            *item = S::item(value, self.first + i, self.descending);
+        }
+    }
+}
+
+/// Writes what items stand for.
+pub fn finish<T: SortKey, S: Scheme<T>>(out: &mut [S::Out], items: &[S::Item], descending: bool) {
+    dispatch(Finish::<T, S> { out, items, descending });
+}
+
+struct Finish<'a, T: SortKey, S: Scheme<T>> {
+    out: &'a mut [S::Out],
+    items: &'a [S::Item],
+    descending: bool,
+}
+
+impl<T: SortKey, S: Scheme<T>> Kernel for Finish<'_, T, S> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        for (to, &item) in self.out.iter_mut().zip(self.items) {
+            *to = S::finish(item, self.descending);
+        }
     }
 }
 
@@ -168,8 +213,8 @@ impl<K: Item> Sorter<K> {
         descending: bool,
         first: &mut [S::Out],
     ) {
-        self.items.clear();
-        self.items.extend(row.iter().enumerate().map(|(i, &v)| S::item(v, i, descending)));
+        self.items.resize(row.len(), K::default());
+        fill::<T, S>(&mut self.items, row, 0, descending);
         let limit = first.len();
         if limit == 0 {
             return;
@@ -189,9 +234,7 @@ impl<K: Item> Sorter<K> {
         } else {
             self.sort_by_digits(S::BITS)
         }
-        for (to, &item) in first.iter_mut().zip(&self.items) {
-            *to = S::finish(item, descending);
-        }
+        finish::<T, S>(first, &self.items, descending);
     }
 
     /// Digit by digit, each time keeping the order of equal ones; digits that all items share are passed over.
@@ -205,6 +248,7 @@ impl<K: Item> Sorter<K> {
         self.spare.clear();
         self.spare.resize(self.items.len(), K::default());
         for (bit, starts) in bits.step_by(DIGIT as usize).zip(&mut counts) {
+            stop::check();
             if starts.contains(&self.items.len()) {
                 continue;
             }
@@ -222,9 +266,9 @@ impl<K: Item> Sorter<K> {
     }
 }
 
-/// One row that all workers of a region sort together. With vectors, each sorts the items of a range of values, which a sample of
-/// the row divides. Digit by digit, each counts the digits of its share, learns from everybody's counts where its items go, and
-/// puts them there.
+/// One row that all workers of a region sort together. With vectors, each divides its share by ranges of values, which a sample of
+/// the row makes, and sorts the items of one range. Digit by digit, each counts the digits of its share, learns from everybody's
+/// counts where its items go, and puts them there.
 pub struct Together<'a, K> {
     worker: &'a Worker<'a>,
     /// The items, and as much room again.
@@ -251,7 +295,11 @@ impl<'a, K: Item> Together<'a, K> {
 
     /// This worker's share of the row.
     pub fn share(&self) -> Range<usize> {
-        self.worker.split(self.len, 64 / size_of::<K>())
+        self.share_of(self.worker.index())
+    }
+
+    fn share_of(&self, worker: usize) -> Range<usize> {
+        split_range(self.len, 64 / size_of::<K>(), worker, self.worker.count())
     }
 
     /// Sorts by the key in `bits`. `fill` writes this worker's share of the items; the answer is a part of them in order, and
@@ -264,9 +312,11 @@ impl<'a, K: Item> Together<'a, K> {
             // SAFETY: every worker comes here.
             return unsafe { self.sort_range() };
         }
-        // SAFETY: as above; barriers separate writing from reading what others wrote.
+        // SAFETY: `new` promises the memory; every worker comes here, writes its own share, and barriers separate writing
+        // from reading what others wrote.
         unsafe {
             for bit in bits.step_by(DIGIT as usize) {
+                stop::check();
                 let own = &mut self.counts.slice_mut(self.worker.index()..self.worker.index() + 1)[0];
                 own.fill(0);
                 let items = self.items[0].slice_mut(share.clone());
@@ -295,8 +345,8 @@ impl<'a, K: Item> Together<'a, K> {
     unsafe fn sort_range(&mut self) -> (Range<usize>, &[K]) {
         let (worker, workers) = (self.worker.index(), self.worker.count());
         let [items, spare] = self.items;
-        // SAFETY: between the barriers the items are only read, and each worker writes its own count and its own part of the
-        // spare room; after the last one, only its own part of both.
+        // SAFETY: between the barriers all items are read and nothing is written; or each worker uses its own share of both and
+        // writes its own counts; or it reads the spare room and writes its own range of items; or it uses its own range of both.
         unsafe {
             if workers == 1 {
                 let all = items.slice_mut(0..self.len);
@@ -304,29 +354,27 @@ impl<'a, K: Item> Together<'a, K> {
                 return (0..self.len, all);
             }
             self.worker.barrier();
-            let all: &[K] = items.slice_mut(0..self.len);
-            let (low, high) = range_of_values(all, worker, workers);
-            let is_own = |item: K| (item >= low) & high.is_none_or(|high| item < high);
-            let own = all.iter().map(|&item| usize::from(is_own(item))).sum::<usize>();
-            (*self.counts.get().add(worker))[0] = own as u32;
+            let borders = borders(std::slice::from_raw_parts(items.get(), self.len), workers);
             self.worker.barrier();
-            let before = |w: usize| (&(*self.counts.get().add(w)))[0] as usize;
-            let start: usize = (0..worker).map(before).sum();
-            let to = spare.get().add(start);
-            let mut found = 0;
-            for &item in all {
-                if found == own {
-                    break;
-                }
-                // Written always, and kept if the next one does not take its room.
-                *to.add(found) = item;
-                found += usize::from(is_own(item));
+            let share = self.share();
+            let own = &mut self.counts.slice_mut(worker..worker + 1)[0][..workers];
+            divide(items.slice_mut(share.clone()), spare.slice_mut(share), &borders, own);
+            self.worker.barrier();
+            // Everybody's items of this worker's range come together.
+            let counts = |w: usize| &(&(*self.counts.get().add(w)))[..workers];
+            let before = |w: usize, range: usize| counts(w)[..range].iter().sum::<u32>() as usize;
+            let start: usize = (0..workers).map(|w| before(w, worker)).sum();
+            let mut end = start;
+            for w in 0..workers {
+                let n = counts(w)[worker] as usize;
+                let from = self.share_of(w).start + before(w, worker);
+                items.slice_mut(end..end + n).copy_from_slice(spare.slice_mut(from..from + n));
+                end += n;
             }
             self.worker.barrier();
-            let range = start..start + own;
-            let sorted = spare.slice_mut(range.clone());
-            K::sort_by_vectors(sorted, items.slice_mut(range.clone()));
-            (range, sorted)
+            let sorted = items.slice_mut(start..end);
+            K::sort_by_vectors(sorted, spare.slice_mut(start..end));
+            (start..end, sorted)
         }
     }
 
@@ -354,19 +402,30 @@ impl<'a, K: Item> Together<'a, K> {
     }
 }
 
-/// The range of values that a worker sorts: from one on, and up to another if it is not the last. All workers divide the values
-/// alike, by a sample.
-fn range_of_values<K: Item>(all: &[K], worker: usize, workers: usize) -> (K, Option<K>) {
+/// Values that divide items into a range for each worker, by a sample: a range begins with its border.
+fn borders<K: Item>(all: &[K], workers: usize) -> Vec<K> {
     const SAMPLES: usize = 64;
     if all.is_empty() {
-        return (K::default(), None);
+        return vec![K::default(); workers - 1];
     }
     let count = SAMPLES * workers;
     let mut sample: Vec<K> = (0..count).map(|i| all[i * all.len() / count]).collect();
     sample.sort_unstable();
-    let border = |worker: usize| sample[worker * SAMPLES];
-    let low = if worker == 0 { K::default() } else { border(worker) };
-    (low, (worker + 1 < workers).then(|| border(worker + 1)))
+    (1..workers).map(|worker| sample[worker * SAMPLES]).collect()
+}
+
+/// Puts items into the order of the ranges that borders make, in other memory, and says how many there are in each range.
+fn divide<K: Item>(items: &mut [K], to: &mut [K], borders: &[K], counts: &mut [u32]) {
+    let mut start = 0;
+    for (i, (&border, count)) in borders.iter().zip(&mut *counts).enumerate() {
+        if i > 0 {
+            items[start..].copy_from_slice(&to[start..]);
+        }
+        let below = K::divide_by_vectors(&items[start..], &mut to[start..], border);
+        *count = below as u32;
+        start += below;
+    }
+    counts[borders.len()] = (items.len() - start) as u32;
 }
 
 /// An integer that has a key in its upper half and a place in its lower one, or a key alone.
@@ -386,6 +445,11 @@ pub trait Item: Ord + Copy + Default {
     /// Whether [`Item::sort_by_vectors`] can be called.
     fn has_vectors() -> bool {
         false
+    }
+    /// Puts what is below a value to the front of `to` and the rest to its end, with vector instructions; how many are in front.
+    fn divide_by_vectors(from: &[Self], to: &mut [Self], value: Self) -> usize {
+        let _ = (from, to, value);
+        unreachable!("there are no vector instructions for these items");
     }
     /// Sorts items with vector instructions, with as much room again.
     fn sort_by_vectors(items: &mut [Self], spare: &mut [Self]) {
@@ -433,6 +497,12 @@ macro_rules! items {
                 #[cfg(target_arch = "x86_64")]
                 fn has_vectors() -> bool {
                     isa::level() == isa::Level::Avx512
+                }
+                #[cfg(target_arch = "x86_64")]
+                fn divide_by_vectors(from: &[$t], to: &mut [$t], value: $t) -> usize {
+                    assert!(Self::has_vectors(), "the processor has no such vectors, or was not to use them");
+                    // SAFETY: the level says that the processor has them.
+                    unsafe { vector::$vectors::divide(from, to, value) }
                 }
                 #[cfg(target_arch = "x86_64")]
                 fn sort_by_vectors(items: &mut [$t], spare: &mut [$t]) {

@@ -1,5 +1,5 @@
-//! What the thread team is built on. `crates/loom` compiles the team against a file of the same name whose types try every
-//! interleaving, so the team takes these from here alone.
+//! The synchronisation types of the thread pool. `crates/loom` compiles the pool against a file of the same name
+//! whose types explore every interleaving, so the pool uses only the types exported here.
 
 pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub use std::sync::{Arc, Condvar, Mutex};

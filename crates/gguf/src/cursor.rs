@@ -1,4 +1,4 @@
-//! A reader over bytes that cannot leave them.
+//! A bounds-checked reader over bytes.
 
 use crate::error::{Error, Result};
 
@@ -21,7 +21,7 @@ impl<'a> Cursor<'a> {
         self.bytes.len() - self.at
     }
 
-    /// What was read since `start`, an earlier position.
+    /// The bytes read since `start`, an earlier position.
     pub fn since(&self, start: usize) -> &'a [u8] {
         &self.bytes[start..self.at]
     }
@@ -66,13 +66,13 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A count of things that take at least `least` bytes each, so that it cannot exceed what the file holds.
+    /// A count of items that take at least `least` bytes each, so that it cannot exceed what the file holds.
     pub fn count(&mut self, least: u64, what: &dyn Fn() -> String) -> Result<usize> {
         let at = self.at as u64;
         let count = self.u64(what)?;
         let room = self.remaining() as u64 / least;
         if count > room {
-            let problem = format!("{count} entries cannot be in the {} bytes that follow", self.remaining());
+            let problem = format!("{count} entries do not fit in the remaining {} bytes", self.remaining());
             return Err(Error::Invalid { what: what(), at, problem });
         }
         Ok(count as usize)

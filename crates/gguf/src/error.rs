@@ -1,20 +1,20 @@
-//! What can be wrong with a file.
+//! Errors of reading and writing files.
 
 /// Result of reading or writing a container.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a file was refused, or a metadata key could not be used.
+/// Why a file was rejected, or a metadata key is unusable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refused.
+    /// An operating system error.
     #[error("cannot {action} {path}: {source}")]
     Io {
         /// `"open"`, `"map"` or `"write"`.
         action: &'static str,
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's message.
         source: std::io::Error,
     },
     /// The file does not start with the magic bytes.
@@ -23,58 +23,58 @@ pub enum Error {
         /// The first bytes.
         found: Vec<u8>,
     },
-    /// The version is not 2 or 3.
+    /// An unsupported version.
     #[error("GGUF version {0} is not supported (2 and 3 are); convert the file with a current tool")]
     Version(u32),
-    /// The file was written for big-endian machines.
+    /// A big-endian file.
     #[error("this GGUF file is big-endian (version field {0:#010x}); convert it to little-endian")]
     BigEndian(u32),
-    /// The file ends inside something.
+    /// The file is truncated.
     #[error(
         "the file ends at byte {len} inside {what} at byte {at}, which needs {needed} bytes; it is truncated or corrupt"
     )]
     Truncated {
         /// What was being read.
         what: String,
-        /// Where it starts.
+        /// Its offset.
         at: u64,
-        /// How many bytes it needs.
+        /// The number of bytes it needs.
         needed: u64,
-        /// Where the file ends.
+        /// The size of the file.
         len: u64,
     },
-    /// A field has a value that cannot be.
+    /// A field has an invalid value.
     #[error("{what} at byte {at}: {problem}")]
     Invalid {
-        /// Which field.
+        /// The field.
         what: String,
-        /// Where it stands.
+        /// Its offset.
         at: u64,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A tensor's description does not hold.
+    /// An invalid tensor description.
     #[error("tensor '{name}': {problem}")]
     Tensor {
-        /// Its name.
+        /// Name of the tensor.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A metadata key is not there.
+    /// A missing metadata key.
     #[error("metadata key '{0}' is missing")]
     MissingKey(String),
-    /// A metadata key holds something else than was asked for.
+    /// A metadata key with an unexpected type.
     #[error("metadata key '{key}' is {found}, expected {expected}")]
     KeyType {
         /// The key.
         key: String,
-        /// What it holds.
+        /// What it contains.
         found: String,
-        /// What was asked for.
+        /// What was expected.
         expected: &'static str,
     },
-    /// A tensor is not there.
+    /// A missing tensor.
     #[error("tensor '{0}' is missing")]
     MissingTensor(String),
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wootz_blocks::BlockFormat;
+use wootz_system::inject;
 
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
@@ -15,7 +16,7 @@ use crate::value::{Array, Value, ValueType};
 use crate::write::Writer;
 use crate::{DEFAULT_ALIGNMENT, MAGIC};
 
-/// The bytes of a file: mapped, or given. Cloning shares them.
+/// The bytes of a file: memory-mapped, or given. Cloning shares them.
 #[derive(Clone, Debug)]
 pub struct Bytes(Source);
 
@@ -26,18 +27,19 @@ enum Source {
 }
 
 impl Bytes {
-    /// Maps a file, which must not change while it is in use.
+    /// Memory-maps a file, which must not change while it is in use.
     pub fn map(path: impl AsRef<Path>) -> Result<Bytes> {
         let path = path.as_ref();
         let io = |action| move |source| Error::Io { action, path: path.display().to_string(), source };
-        let file = File::open(path).map_err(io("open"))?;
+        let file = inject::file().and_then(|()| File::open(path)).map_err(io("open"))?;
+        inject::file().map_err(io("map"))?;
         // SAFETY: the map is read-only and private to this process; that nobody shortens or rewrites the
         // file under it is the documented condition of this crate.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(io("map"))?;
         Ok(Bytes(Source::Mapped(Arc::new(map))))
     }
 
-    /// Gives the memory of these bytes back, where they are mapped: they are read from the file again when somebody looks at them.
+    /// Releases the memory of these bytes if they are mapped: they are read from the file again on the next access.
     pub fn forget(&self, range: Range<usize>) {
         #[cfg(unix)]
         if let Source::Mapped(map) = &self.0 {
@@ -69,22 +71,22 @@ impl Deref for Bytes {
     }
 }
 
-/// A tensor that lies in another file, or in memory.
+/// A tensor stored in another file, or in memory.
 #[derive(Clone, Debug)]
 pub struct ExternalTensor {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its extents, fastest-varying first.
+    /// Extents, fastest-varying first.
     pub dims: Vec<u64>,
-    /// How it is stored.
+    /// Type.
     pub format: BlockFormat,
-    /// What holds its data.
+    /// The source of its data.
     pub bytes: Bytes,
-    /// Where in it the data is.
+    /// The range of its data in the source.
     pub range: Range<usize>,
 }
 
-/// A checked GGUF file. Cloning shares the map.
+/// A validated GGUF file. Cloning shares the map.
 #[derive(Clone, Debug)]
 pub struct Gguf {
     source: Bytes,
@@ -94,11 +96,11 @@ pub struct Gguf {
     tensors: Vec<Tensor>,
     names: HashMap<String, usize>,
     data: Range<usize>,
-    /// Data of the tensors, where it is not in the source.
+    /// Data of tensors that are not in the source.
     external: Vec<(Bytes, Range<usize>)>,
 }
 
-/// A metadata entry: where its value stands, so that the file's bytes are read in place.
+/// A metadata entry: the location of its value, so that the file's bytes are read in place.
 #[derive(Clone, Debug)]
 struct Entry {
     key: String,
@@ -107,17 +109,17 @@ struct Entry {
 }
 
 impl Gguf {
-    /// Maps and checks a file.
+    /// Maps and validates a file.
     pub fn open(path: impl AsRef<Path>) -> Result<Gguf> {
         Gguf::parse(Bytes::map(path)?)
     }
 
-    /// Checks a file that is in memory.
+    /// Validates a file in memory.
     pub fn from_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Gguf> {
         Gguf::parse(bytes.into().into())
     }
 
-    /// What a GGUF file would be whose metadata are the writer's and whose tensors stay where they are.
+    /// A virtual GGUF file with the writer's metadata and tensors that stay where they are.
     pub fn assemble(metadata: &Writer, tensors: Vec<ExternalTensor>) -> Result<Gguf> {
         let mut header = Vec::new();
         metadata.write(&mut header, |spec| Err(Error::MissingTensor(spec.name.clone())))?;
@@ -131,11 +133,11 @@ impl Gguf {
             };
             if bytes.get(range.clone()).map(|data| data.len() as u64) != Some(size) {
                 let len = bytes.len();
-                return fail(format!("its {size} bytes are not bytes {range:?} of {len}"));
+                return fail(format!("its {size} bytes do not match the range {range:?} of {len}"));
             }
             let index = gguf.tensors.len();
             if gguf.names.insert(name.clone(), index).is_some() {
-                return fail("stands twice".into());
+                return fail("occurs twice".into());
             }
             gguf.tensors.push(Tensor { name, dims, kind: format.into(), offset: 0, bytes: size });
             gguf.external.push((bytes, range));
@@ -157,7 +159,7 @@ impl Gguf {
                 return Err(Error::Invalid {
                     what,
                     at,
-                    problem: format!("key '{}' stands twice", entry.key),
+                    problem: format!("key '{}' occurs twice", entry.key),
                 });
             }
             entries.push(entry);
@@ -167,7 +169,7 @@ impl Gguf {
         for index in 0..tensor_count {
             let tensor = Tensor::parse(&mut cursor, index)?;
             if names.insert(tensor.name.clone(), index).is_some() {
-                return Err(Error::Tensor { name: tensor.name, problem: "stands twice in the index".into() });
+                return Err(Error::Tensor { name: tensor.name, problem: "occurs twice in the index".into() });
             }
             tensors.push(tensor);
         }
@@ -179,7 +181,7 @@ impl Gguf {
         Ok(gguf)
     }
 
-    /// Finds the data section and checks that every tensor lies in it.
+    /// Finds the data section and checks that it contains every tensor.
     fn place_data(&mut self, index_end: u64) -> Result<()> {
         let alignment = self.alignment()?;
         let start = index_end.next_multiple_of(alignment);
@@ -221,7 +223,7 @@ impl Gguf {
         self.version
     }
 
-    /// Size of the whole file in bytes, or of all parts.
+    /// Size of the file in bytes, or of all parts.
     pub fn file_bytes(&self) -> usize {
         self.source.len() + self.external.iter().map(|(_, range)| range.len()).sum::<usize>()
     }
@@ -241,7 +243,7 @@ impl Gguf {
         self.find_tensor(name).ok_or_else(|| Error::MissingTensor(name.to_owned()))
     }
 
-    /// A tensor by name, if it is there.
+    /// A tensor by name, if it exists.
     pub fn find_tensor(&self, name: &str) -> Option<&Tensor> {
         self.names.get(name).map(|&i| &self.tensors[i])
     }
@@ -252,7 +254,7 @@ impl Gguf {
         &bytes[range]
     }
 
-    /// What holds the data of a tensor of this file, and where in it the data is.
+    /// The source of a tensor's data, and its range there.
     pub fn place(&self, tensor: &Tensor) -> (&Bytes, Range<usize>) {
         let external = self.names.get(&tensor.name).and_then(|&index| self.external.get(index));
         if let Some((bytes, range)) = external {
@@ -294,7 +296,7 @@ impl Entry {
     }
 }
 
-/// The metadata of a file, typed on access.
+/// The metadata of a file, with typed access.
 #[derive(Clone, Copy, Debug)]
 pub struct Metadata<'a> {
     gguf: &'a Gguf,
@@ -306,7 +308,7 @@ impl<'a> Metadata<'a> {
         self.gguf.entries.iter().filter_map(move |e| Some((e.key.as_str(), self.value(e)?)))
     }
 
-    /// The value of a key, if it is there.
+    /// The value of a key, if it exists.
     pub fn get(self, key: &str) -> Option<Value<'a>> {
         self.gguf.keys.get(key).and_then(|&i| self.value(&self.gguf.entries[i]))
     }
@@ -316,7 +318,7 @@ impl<'a> Metadata<'a> {
         Value::parse(entry.kind, &mut cursor, 0, &entry.key).ok()
     }
 
-    /// A key that must be there, as `read` sees it; the error names the key, what it holds and what was expected.
+    /// A required key, converted by `read`; the error names the key, its value and what was expected.
     pub fn require<T>(
         self,
         key: &str,
@@ -326,7 +328,7 @@ impl<'a> Metadata<'a> {
         self.optional(key, expected, read)?.ok_or_else(|| Error::MissingKey(key.to_owned()))
     }
 
-    /// A key that may be missing, but must be readable if it is there.
+    /// An optional key, which must be valid if it exists.
     pub fn optional<T>(
         self,
         key: &str,
@@ -338,7 +340,7 @@ impl<'a> Metadata<'a> {
         read(&value).map(Some).ok_or_else(wrong)
     }
 
-    /// A count: an integer that is not negative and fits the machine.
+    /// A non-negative integer that fits in a `usize`.
     pub fn usize(self, key: &str) -> Result<usize> {
         self.require(key, "a non-negative integer", |v| v.as_u64().and_then(|v| v.try_into().ok()))
     }
@@ -353,7 +355,7 @@ impl<'a> Metadata<'a> {
         self.require(key, "a UTF-8 string", Value::as_str)
     }
 
-    /// A truth value, or `default` if the key is missing.
+    /// A boolean, or `default` if the key is missing.
     pub fn bool_or(self, key: &str, default: bool) -> Result<bool> {
         Ok(self.optional(key, "a bool", Value::as_bool)?.unwrap_or(default))
     }

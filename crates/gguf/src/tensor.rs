@@ -6,7 +6,7 @@ use crate::MAX_DIMS;
 use crate::cursor::Cursor;
 use crate::error::{Error, Result};
 
-/// How a tensor is stored: a format of ours, or one that we only know the size of.
+/// The type of a tensor: one of our formats, or a type of which only the size is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorType {
     id: u32,
@@ -15,27 +15,18 @@ pub struct TensorType {
     block_bytes: usize,
 }
 
-/// Types that files may hold and the engine does not compute with: id, name, values and bytes per block.
+/// Types that files may contain but the engine cannot compute with: id, name, values and bytes per block.
 const OTHERS: &[(u32, &str, usize, usize)] = &[
     (9, "Q8_1", 32, 36),
-    (16, "IQ2_XXS", 256, 66),
-    (17, "IQ2_XS", 256, 74),
-    (18, "IQ3_XXS", 256, 98),
-    (19, "IQ1_S", 256, 50),
-    (21, "IQ3_S", 256, 110),
-    (22, "IQ2_S", 256, 82),
     (24, "I8", 1, 1),
     (25, "I16", 1, 2),
     (26, "I32", 1, 4),
     (27, "I64", 1, 8),
     (28, "F64", 1, 8),
-    (29, "IQ1_M", 256, 56),
-    (34, "TQ1_0", 256, 54),
-    (35, "TQ2_0", 256, 66),
 ];
 
 impl TensorType {
-    /// The type with this id, if any is known.
+    /// The type with this id, if known.
     pub fn from_id(id: u32) -> Option<TensorType> {
         if let Some(f) = BlockFormat::from_gguf_id(id) {
             return Some(f.into());
@@ -54,7 +45,7 @@ impl TensorType {
         self.name
     }
 
-    /// The format, if the engine computes with it.
+    /// The format, if the engine can compute with it.
     pub fn format(&self) -> Option<BlockFormat> {
         BlockFormat::from_gguf_id(self.id)
     }
@@ -66,18 +57,18 @@ impl From<BlockFormat> for TensorType {
     }
 }
 
-/// One entry of the index.
+/// An entry of the tensor index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tensor {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its extents, fastest-varying first, as the file has them.
+    /// Extents, fastest-varying first, as in the file.
     pub dims: Vec<u64>,
-    /// How it is stored.
+    /// Type.
     pub kind: TensorType,
-    /// Where its data starts, relative to the data section.
+    /// Offset of its data, relative to the data section.
     pub offset: u64,
-    /// How many bytes its data has.
+    /// Size of its data in bytes.
     pub bytes: u64,
 }
 
@@ -90,7 +81,7 @@ impl Tensor {
         let n = cursor.u32(&what)?;
         if n as usize > MAX_DIMS {
             let problem =
-                format!("{n} dimensions, at most {MAX_DIMS} are allowed (index entry at byte {at})");
+                format!("{n} dimensions; at most {MAX_DIMS} are allowed (index entry at byte {at})");
             return Err(Error::Tensor { name, problem });
         }
         let dims = (0..n).map(|_| cursor.u64(&what)).collect::<Result<Vec<u64>>>()?;
@@ -106,17 +97,17 @@ impl Tensor {
         Ok(Tensor { name, dims, kind, offset, bytes })
     }
 
-    /// How many values.
+    /// The number of values.
     pub fn len(&self) -> u64 {
         self.dims.iter().product()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Extents with the slowest-varying first, as arrays are usually written.
+    /// Extents with the slowest-varying first, the usual order for arrays.
     pub fn shape(&self) -> Vec<usize> {
         self.dims.iter().rev().map(|&d| d as usize).collect()
     }
@@ -125,12 +116,12 @@ impl Tensor {
     pub fn format(&self) -> Result<BlockFormat> {
         self.kind.format().ok_or_else(|| Error::Tensor {
             name: self.name.clone(),
-            problem: format!("tensor type {} cannot be computed with", self.kind.name),
+            problem: format!("tensor type {} is not supported for computation", self.kind.name),
         })
     }
 }
 
-/// Bytes of a tensor, with the whole calculation checked.
+/// Size of a tensor in bytes, with overflow checks.
 pub(crate) fn size(dims: &[u64], kind: TensorType) -> std::result::Result<u64, String> {
     let overflow = || format!("dimensions {dims:?} overflow");
     // Zero extents would hide an overflow of the others, so the product of the non-zero ones counts.
@@ -139,7 +130,10 @@ pub(crate) fn size(dims: &[u64], kind: TensorType) -> std::result::Result<u64, S
     let row = dims.first().copied().unwrap_or(1);
     if !row.is_multiple_of(kind.block_len as u64) {
         let block = kind.block_len;
-        return Err(format!("rows of {row} values are not whole {} blocks of {block}", kind.name));
+        return Err(format!(
+            "rows of {row} values are not a multiple of the {} block size {block}",
+            kind.name
+        ));
     }
     (len / kind.block_len as u64)
         .checked_mul(kind.block_bytes as u64)

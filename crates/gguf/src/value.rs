@@ -18,7 +18,7 @@ macro_rules! value_types {
                 match self { $(ValueType::$name => $id,)* }
             }
 
-            /// Bytes of one value; for strings and arrays, of their shortest form.
+            /// Bytes per value; for strings and arrays, of their shortest form.
             pub(crate) fn least_bytes(self) -> u64 {
                 match self { $(ValueType::$name => $size,)* }
             }
@@ -64,15 +64,15 @@ pub enum Value<'a> {
     Signed(i64, ValueType),
     /// A float, with its type.
     Float(f64, ValueType),
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A string; bytes, because vocabularies hold pieces of characters.
+    /// A string, as bytes, because vocabularies contain partial characters.
     String(&'a [u8]),
-    /// Many values of one type.
+    /// An array of values of one type.
     Array(Array<'a>),
 }
 
-/// Values of one type, read on the way.
+/// An array of values of one type, parsed lazily.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Array<'a> {
     /// Type of the elements.
@@ -81,7 +81,7 @@ pub struct Array<'a> {
     bytes: &'a [u8],
 }
 
-/// Arrays within arrays deeper than this are refused; files in the wild have none.
+/// Maximum nesting of arrays; real files have none.
 const MAX_DEPTH: usize = 4;
 
 impl<'a> Value<'a> {
@@ -113,7 +113,7 @@ impl<'a> Value<'a> {
             ValueType::Bool => match fixed(cursor)? {
                 0 => Value::Bool(false),
                 1 => Value::Bool(true),
-                other => return Err(invalid(format!("a bool is 0 or 1, not {other}"))),
+                other => return Err(invalid(format!("a bool must be 0 or 1, not {other}"))),
             },
             ValueType::String => Value::String(cursor.string(&what)?),
             ValueType::Array => Value::Array(Array::parse(cursor, depth, key)?),
@@ -130,7 +130,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// An integer of any width that is not negative.
+    /// A non-negative integer of any width.
     pub fn as_u64(&self) -> Option<u64> {
         match self {
             Value::Unsigned(v, _) => Some(*v),
@@ -158,12 +158,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A truth value.
+    /// A boolean.
     pub fn as_bool(&self) -> Option<bool> {
         if let Value::Bool(v) = self { Some(*v) } else { None }
     }
 
-    /// A string that is UTF-8.
+    /// A UTF-8 string.
     pub fn as_str(&self) -> Option<&'a str> {
         if let Value::String(v) = self { std::str::from_utf8(v).ok() } else { None }
     }
@@ -178,7 +178,7 @@ impl<'a> Value<'a> {
         if let Value::Array(v) = self { Some(*v) } else { None }
     }
 
-    /// The type in words, for errors: `"an array of 12 F32"`.
+    /// A description of the type for errors: `"an array of 12 F32"`.
     pub fn describe(&self) -> String {
         match self {
             Value::Array(a) => format!("an array of {} {:?}", a.len, a.element),
@@ -212,12 +212,12 @@ impl<'a> Array<'a> {
         Ok(Array { element, len, bytes: cursor.since(start) })
     }
 
-    /// How many elements.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -25,7 +25,7 @@ pub enum MetaValue {
     U64(u64),
     I64(i64),
     F64(f64),
-    /// Elements must be of the given type.
+    /// Elements must have the given type.
     Array(ValueType, Vec<MetaValue>),
 }
 
@@ -36,7 +36,7 @@ impl From<&str> for MetaValue {
 }
 
 impl From<Value<'_>> for MetaValue {
-    /// The same value, so that metadata can be carried from one file to another.
+    /// Converts a value that was read, to copy metadata from one file to another.
     fn from(value: Value<'_>) -> Self {
         match value {
             Value::Unsigned(v, ValueType::U8) => MetaValue::U8(v as u8),
@@ -101,8 +101,8 @@ impl MetaValue {
                 out.extend((items.len() as u64).to_le_bytes());
                 for item in items {
                     if item.value_type() != *element {
-                        let found = format!("an array of {element:?} with a {:?} in it", item.value_type());
-                        let expected = "an array of one type";
+                        let found = format!("an array of {element:?} containing a {:?}", item.value_type());
+                        let expected = "an array with elements of one type";
                         return Err(Error::KeyType { key: key.to_owned(), found, expected });
                     }
                     item.encode(key, out)?;
@@ -118,14 +118,14 @@ fn string(s: &[u8], out: &mut Vec<u8>) {
     out.extend(s);
 }
 
-/// A tensor to write: its data is asked for when its turn comes.
+/// A tensor to write: its data is requested when its turn comes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TensorSpec {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Its extents, fastest-varying first.
+    /// Extents, fastest-varying first.
     pub dims: Vec<u64>,
-    /// How it is stored.
+    /// Type.
     pub format: BlockFormat,
 }
 
@@ -142,7 +142,7 @@ impl Writer {
         Writer::default()
     }
 
-    /// Sets a key; a second value for the same key replaces the first.
+    /// Sets a key; setting it again replaces the value.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<MetaValue>) -> &mut Self {
         let (key, value) = (key.into(), value.into());
         match self.metadata.iter_mut().find(|(k, _)| *k == key) {
@@ -150,6 +150,11 @@ impl Writer {
             None => self.metadata.push((key, value)),
         }
         self
+    }
+
+    /// A file of the same metadata without tensors.
+    pub fn metadata(&self) -> Writer {
+        Writer { metadata: self.metadata.clone(), tensors: Vec::new() }
     }
 
     /// Adds a tensor to the index.
@@ -163,7 +168,7 @@ impl Writer {
         &self.tensors
     }
 
-    /// Writes the file; `data` gives the bytes of each tensor in order, and must give exactly its size.
+    /// Writes the file; `data` returns the bytes of each tensor in order, which must have exactly its size.
     pub fn write(
         &self,
         out: &mut impl Write,
@@ -176,7 +181,7 @@ impl Writer {
         for (spec, bytes) in self.tensors.iter().zip(sizes) {
             let given = data(spec)?;
             if given.len() as u64 != bytes {
-                let problem = format!("its data has {} bytes, its dimensions need {bytes}", given.len());
+                let problem = format!("its data has {} bytes, but its dimensions need {bytes}", given.len());
                 return Err(Error::Tensor { name: spec.name.clone(), problem });
             }
             out.write_all(&given).map_err(io)?;
@@ -196,7 +201,7 @@ impl Writer {
                 return Err(Error::KeyType {
                     key: key.clone(),
                     found,
-                    expected: "32, which this writer uses",
+                    expected: "32, the only alignment this writer supports",
                 });
             }
             string(key.as_bytes(), &mut out);
@@ -207,7 +212,7 @@ impl Writer {
         for spec in &self.tensors {
             let fail = |problem| Error::Tensor { name: spec.name.clone(), problem };
             if spec.dims.len() > MAX_DIMS {
-                return Err(fail(format!("{} dimensions, at most {MAX_DIMS} are allowed", spec.dims.len())));
+                return Err(fail(format!("{} dimensions; at most {MAX_DIMS} are allowed", spec.dims.len())));
             }
             let bytes = size(&spec.dims, spec.format.into()).map_err(fail)?;
             string(spec.name.as_bytes(), &mut out);

@@ -98,7 +98,7 @@ fn tensors_may_lie_elsewhere() {
     assert_eq!(gguf.data(gguf.tensor("b").unwrap()), [9u8; 16]);
     assert_eq!(gguf.place(gguf.tensor("b").unwrap()).1, 24..40);
     let refused = |parts| Gguf::assemble(&w, parts).unwrap_err().to_string();
-    assert!(refused(vec![part("a", 0..12)]).contains("16 bytes are not bytes 0..12"));
+    assert!(refused(vec![part("a", 0..12)]).contains("16 bytes do not match the range 0..12"));
     assert!(refused(vec![part("a", 32..48)]).contains("32..48 of 40"));
     assert!(refused(vec![part("a", 0..16), part("a", 0..16)]).contains("twice"));
 }
@@ -152,7 +152,7 @@ fn hostile_fields_are_refused() {
         ("name length", name - 8, &(1u64 << 62).to_le_bytes(), "truncated"),
         ("dimension count", fields, &200u32.to_le_bytes(), "200 dimensions"),
         ("overflowing extents", fields + 4, &(1u64 << 63).to_le_bytes(), "overflow"),
-        ("partial block", fields + 4, &255u64.to_le_bytes(), "not whole Q4_K blocks"),
+        ("partial block", fields + 4, &255u64.to_le_bytes(), "not a multiple of the Q4_K block size"),
         ("huge second extent", fields + 12, &(1u64 << 40).to_le_bytes(), "pass the end"),
         ("unknown type", fields + 20, &77u32.to_le_bytes(), "unknown tensor type 77"),
         ("removed type", fields + 20, &4u32.to_le_bytes(), "unknown tensor type 4"),
@@ -178,7 +178,7 @@ fn duplicate_names_are_refused() {
     w.tensor("x", &[1], BlockFormat::F32).tensor("x", &[1], BlockFormat::F32);
     let mut out = Vec::new();
     w.write(&mut out, |_| Ok(vec![0; 4])).unwrap();
-    assert!(open(out).unwrap_err().to_string().contains("stands twice"));
+    assert!(open(out).unwrap_err().to_string().contains("occurs twice"));
 }
 
 #[test]

@@ -1,20 +1,20 @@
-//! What a launch is bound to.
+//! The bindings of a launch.
 
 use wootz_plan::{BufferId, Place, Plan};
 
-/// A piece of memory that code uses.
+/// Memory that code accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// A buffer of the plan.
     Plan(BufferId),
-    /// Memory that launches of a step hand on to each other, from this byte on.
+    /// Scratch memory that the launches of a step share, from this byte on.
     Scratch(usize),
-    /// The word that faults are noted in.
+    /// The fault word.
     Faults,
 }
 
 impl Bound {
-    /// Whether it is a part of the run's scratch memory.
+    /// Whether it is part of the run's scratch memory.
     pub fn is_scratch(self, plan: &Plan) -> bool {
         match self {
             Bound::Plan(id) => matches!(plan.buffers[id as usize].place, Place::Scratch(_)),
@@ -24,25 +24,25 @@ impl Bound {
     }
 }
 
-/// How code uses it.
+/// How code accesses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Read only.
     Read,
-    /// Written, and perhaps read.
+    /// Written, and possibly read.
     Write,
-    /// Written in parts of words, or added to.
+    /// Written in parts of words, or accumulated into.
     Atomic,
 }
 
-/// Memory that a shader's code has asked for.
+/// Memory opened by a shader's code.
 #[derive(Clone, Copy, Debug)]
 pub struct Opened {
-    /// What it is.
+    /// The memory.
     pub bound: Bound,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: usize,
-    /// How it is used.
+    /// Access mode.
     pub access: Access,
     /// Whether words are accessed four at a time.
     pub quads: bool,

@@ -1,10 +1,10 @@
-//! Pipelines by what they are made from.
+//! A cache of pipelines, keyed by their source.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Pipelines that are remembered; with one more, all are forgotten. Plans hold on to theirs.
+/// Maximum number of cached pipelines; beyond it the cache is cleared. Plans keep their own.
 const MOST: usize = 4096;
 
 /// What has been compiled on a device, by key.
@@ -12,10 +12,10 @@ pub struct Cache<T> {
     known: Mutex<FxHashMap<String, Arc<Slot<T>>>>,
 }
 
-/// Where one of them is, once it has been made.
+/// The location of a pipeline, once it has been compiled.
 struct Slot<T> {
     value: OnceLock<T>,
-    /// Held by the thread that makes it.
+    /// Held by the thread that compiles it.
     making: Mutex<()>,
 }
 
@@ -26,8 +26,8 @@ impl<T> Default for Cache<T> {
 }
 
 impl<T: Clone> Cache<T> {
-    /// What has this key, made by whoever asks first while others wait. A failure is not remembered: it may pass (a full disk, a
-    /// compiler that was killed), so whoever asks next tries again.
+    /// The pipeline with this key, compiled by the first caller while others wait. A failure is not cached: it may be
+    /// temporary (a full disk, a killed compiler), so the next caller tries again.
     pub fn get_or_make<E>(&self, key: &str, make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         let slot = self.slot(key);
         if let Some(value) = slot.value.get() {
@@ -41,7 +41,7 @@ impl<T: Clone> Cache<T> {
         Ok(slot.value.get_or_init(|| made).clone())
     }
 
-    /// Whether it has been made.
+    /// Whether it has been compiled.
     pub fn contains(&self, key: &str) -> bool {
         self.known.lock().get(key).is_some_and(|slot| slot.value.get().is_some())
     }
@@ -58,7 +58,7 @@ impl<T: Clone> Cache<T> {
         known.entry(key.to_string()).or_insert_with(empty).clone()
     }
 
-    /// How many there are.
+    /// The number of entries.
     pub fn count(&self) -> usize {
         self.known.lock().values().filter(|slot| slot.value.get().is_some()).count()
     }

@@ -1,8 +1,8 @@
-//! The code that a step fuses, as functions that its kernel calls.
+//! The fused code of a step, as functions that its kernel calls.
 //!
-//! `inN(i)` is input `N` at point `i` of its iteration space, and `finish(i, v)` takes the kernel's value through the epilogue to
-//! the stores. Extents, strides and offsets are numbers told at run time: the text depends on ranks, dtypes and code only, so
-//! that one pipeline serves every shape.
+//! `inN(i)` is input `N` at point `i` of its iteration space, and `finish(i, v)` passes the kernel's value through
+//! the epilogue to the stores. Extents, strides and offsets are passed at run time: the text depends only on ranks,
+//! dtypes and code, so one pipeline serves every shape.
 
 use crate::bindings::{Access, Bound, Opened};
 use crate::language::{Function, Language, statements};
@@ -11,44 +11,44 @@ use wootz_ir::scalar::Program;
 use wootz_ir::{Layout, ScalarType};
 use wootz_plan::{BufferId, Fused, Load, Plan, Source, Step, Store};
 
-/// The code around a kernel, in the making.
+/// A builder of the code around a kernel.
 pub struct Code<'a, L> {
     /// The plan.
     pub plan: &'a Plan,
-    /// The step of it.
+    /// The step.
     pub step: &'a Step,
-    /// The language, with the numbers that the code is told at run time.
+    /// The language, with the run-time arguments of the code.
     pub language: L,
-    /// What has been written.
+    /// The generated text.
     pub text: String,
-    /// The memory that it uses.
+    /// The memory that it accesses.
     pub opened: Vec<Opened>,
     /// The plan's scalar parameters that it uses.
     pub params: Vec<u32>,
 }
 
-/// An iteration space, and where layouts over it lead from point `i`.
+/// An iteration space, and the positions of layouts over it at point `i`.
 pub struct Space {
     /// Statements that define the coordinates `c0 …`.
     pub coordinates: String,
-    /// The position that each layout gives.
+    /// The position of each layout.
     pub positions: Vec<String>,
-    /// Each layout's step to the next point of a row.
+    /// Each layout's stride to the next point of a row.
     pub steps: Vec<String>,
 }
 
 impl<'a, L: Language> Code<'a, L> {
-    /// No code yet.
+    /// A builder without code.
     pub fn new(plan: &'a Plan, step: &'a Step, language: L) -> Code<'a, L> {
         Code { plan, step, language, text: String::new(), opened: vec![], params: vec![] }
     }
 
-    /// Adds text.
+    /// Appends text.
     pub fn push(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// Asks for memory; the same memory twice is opened once.
+    /// Opens memory; the same memory is opened only once.
     pub fn open(&mut self, bound: Bound, bytes: usize, access: Access) -> usize {
         if let Some(known) = self.opened.iter().position(|o| o.bound == bound) {
             let before = &mut self.opened[known].access;
@@ -65,18 +65,18 @@ impl<'a, L: Language> Code<'a, L> {
         self.opened.len() - 1
     }
 
-    /// Asks for a buffer of the plan.
+    /// Opens a buffer of the plan.
     pub fn open_buffer(&mut self, id: BufferId, access: Access) -> usize {
         self.open(Bound::Plan(id), self.plan.buffers[id as usize].bytes, access)
     }
 
-    /// Lets opened memory be accessed by quads of words.
+    /// Requests access by quads of words for opened memory.
     pub fn as_quads(&mut self, opened: usize) {
         assert!(self.opened[opened].access != Access::Atomic, "atomics are words");
         self.opened[opened].quads = true;
     }
 
-    /// The numbers of an iteration space and the layouts over it.
+    /// The run-time arguments of an iteration space and its layouts.
     pub fn space(&mut self, name: &str, shape: &[usize], layouts: &[&Layout]) -> Space {
         let rank = shape.len();
         let extents: Vec<u64> = shape.iter().map(|&e| e as u64).collect();

@@ -1,39 +1,40 @@
-//! What a shading language spells in its own way, and scalar programs in any of them.
+//! The syntax that differs between shading languages, and scalar programs in any of them.
 
 use std::fmt::Write;
 use wootz_ir::scalar::{BinaryFn, Instr, Program, UnaryFn};
 use wootz_ir::{DType, Number, ScalarType};
 
-/// A function in the making.
+/// A function to generate.
 pub struct Function<'f> {
     /// Its name.
     pub name: &'f str,
     /// Names and types of its parameters.
     pub parameters: &'f [(&'f str, &'f str)],
-    /// The type that it returns, if any.
+    /// Its return type, if any.
     pub result: Option<&'f str>,
 }
 
-/// Values to store side by side.
+/// Values to store contiguously.
 pub enum QuadValues {
     /// One expression for each.
     Each([String; 4]),
-    /// One expression of `k`, which runs over all four.
+    /// One expression in `k`, which takes all four values.
     Loop(String),
 }
 
-/// A shading language, and the numbers that code in it is told at run time.
+/// A shading language, and the run-time arguments of code in it.
 ///
-/// Expressions are text. Buffers are known by their position among those opened; positions in them count elements.
+/// Expressions are text. Buffers are identified by the order in which they were opened; positions in them count
+/// elements.
 pub trait Language {
     /// The type of positions.
     const INDEX: &'static str;
 
-    /// The type that code computes in.
+    /// The compute type.
     fn name(t: ScalarType) -> &'static str;
-    /// A vector of four.
+    /// The vector of four.
     fn four(t: ScalarType) -> String;
-    /// A number that is part of the text.
+    /// A literal.
     fn literal(value: Number, t: ScalarType) -> String;
     /// `f(a)`.
     fn unary(f: UnaryFn, t: ScalarType, a: &str) -> String;
@@ -52,9 +53,9 @@ pub trait Language {
     fn value(name: &str, t: ScalarType, value: &str) -> String;
     /// A statement that names a position.
     fn position(name: &str, value: &str) -> String;
-    /// A whole function.
+    /// A function definition.
     fn function(function: &Function<'_>, body: &str) -> String;
-    /// A call of one that [`Language::function`] made.
+    /// A call of a function defined with [`Language::function`].
     fn call(name: &str, arguments: &[&str]) -> String;
 
     /// A position as an element of an iota.
@@ -63,20 +64,20 @@ pub trait Language {
     fn element(buffer: usize, dtype: DType, position: &str) -> String;
     /// The statement that stores a value.
     fn store(buffer: usize, dtype: DType, position: &str, value: &str) -> String;
-    /// Whether four neighbours of a dtype can be read and written in one access.
+    /// Whether four contiguous elements of a dtype can be read and written in one access.
     fn has_quads(dtype: DType) -> bool;
-    /// The statement that reads four neighbours from a position on, under a name.
+    /// The statement that reads four contiguous elements from a position on, under a name.
     fn load_quad(name: &str, buffer: usize, dtype: DType, position: &str) -> String;
     /// One of them, widened: `index` is a number, or a variable where the language [loops](Language::LOOPS).
     fn of_quad(name: &str, dtype: DType, index: &str) -> String;
-    /// Whether values of a quad are best written as a loop over `k`.
+    /// Whether the values of a quad are best written as a loop over `k`.
     const LOOPS: bool;
-    /// The statement that stores four neighbours from a position on.
+    /// The statement that stores four contiguous elements from a position on.
     fn store_quad(buffer: usize, dtype: DType, position: &str, values: &QuadValues) -> String;
 
     /// Scalar parameter `slot` of the launch.
     fn param(slot: usize, t: ScalarType) -> String;
-    /// Numbers that the code is told at run time, as expressions.
+    /// The run-time arguments of the code, as expressions.
     fn numbers(&mut self, name: &str, values: &[u64]) -> Vec<String>;
 }
 

@@ -1,11 +1,12 @@
-//! What the GPU backends share.
+//! Code shared by the GPU backends.
 //!
-//! In the order that a plan passes them: [`problem`] says what a step asks for, from which a backend chooses a kernel and its
-//! configuration; [`Code`] prints the step's fused code around that kernel, in any shading [`Language`]; [`Program`] is a plan
-//! as a list of launches, with scratch for those that hand something on; [`Cache`] keeps pipelines by their source.
+//! In the order that a plan passes them: [`problem`] describes what a step computes, from which a backend chooses a
+//! kernel and its configuration; [`Code`] prints the step's fused code around that kernel, in any shading
+//! [`Language`]; [`Program`] is a plan as a list of launches, with scratch buffers for intermediate results;
+//! [`Cache`] keeps pipelines by their source.
 //!
-//! Who checks what: [`Program::check`] compares the buffers of a run with the plan. A backend keeps its driver, its kernels,
-//! and what its language writes differently.
+//! Who checks what: [`Program::check`] compares the buffers of a run with the plan. A backend contains its driver,
+//! its kernels, and what is specific to its language.
 #![forbid(unsafe_code)]
 
 mod bindings;

@@ -1,4 +1,4 @@
-//! Problem descriptors: the numbers of a step from which a kernel variant is chosen.
+//! Problem descriptors: the properties of a step that determine its kernel variant.
 
 use wootz_ir::Shape;
 use wootz_ir::op::AttentionSpec;
@@ -7,36 +7,36 @@ use wootz_plan::Step;
 /// Rows along the last axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowsProblem {
-    /// How many.
+    /// Number of rows.
     pub rows: usize,
-    /// How long.
+    /// Length of a row.
     pub width: usize,
 }
 
 impl RowsProblem {
-    /// The rows of a shape; none where they have no elements.
+    /// The rows of a shape; none if they have no elements.
     pub fn of(shape: &Shape) -> RowsProblem {
         let width = shape.last().copied().unwrap_or(1);
         RowsProblem { rows: shape.count().checked_div(width).unwrap_or(0), width }
     }
 
-    /// Elements in all.
+    /// Total number of elements.
     pub fn count(self) -> usize {
         self.rows * self.width
     }
 }
 
-/// How a long row is shared out to several workers.
+/// How a long row is split between workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Parts of a row.
+    /// Number of parts per row.
     pub parts: usize,
-    /// Elements of each but the last, which may have fewer.
+    /// Elements per part, except that the last may have fewer.
     pub length: usize,
 }
 
 impl Split {
-    /// About `wanted` parts of a row, none shorter than `least`, all multiples of `unit`.
+    /// About `wanted` parts per row, none shorter than `least`, all multiples of `unit`.
     pub fn new(width: usize, wanted: usize, least: usize, unit: usize) -> Split {
         let parts = wanted.min(width / least).max(1);
         let length = width.div_ceil(parts).next_multiple_of(unit).max(unit);
@@ -47,24 +47,24 @@ impl Split {
 /// `batch` products of `m×k` by `k×n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatmulProblem {
-    /// Products.
+    /// Number of products.
     pub batch: usize,
     /// Rows of the left operand.
     pub m: usize,
-    /// Columns of the right one.
+    /// Columns of the right operand.
     pub n: usize,
-    /// What is summed over.
+    /// Inner extent.
     pub k: usize,
 }
 
 impl MatmulProblem {
-    /// Of a step that multiplies all rows of its first input by a quantised matrix.
+    /// For a step that multiplies all rows of its first input by a quantised matrix.
     pub fn quantised(step: &Step) -> MatmulProblem {
         let x = RowsProblem::of(&step.input_shapes[0]);
         MatmulProblem { batch: 1, m: x.rows, n: step.input_shapes[1][0], k: x.width }
     }
 
-    /// Elements of the result.
+    /// Number of elements of the result.
     pub fn count(self) -> usize {
         self.batch * self.m * self.n
     }
@@ -81,12 +81,12 @@ pub struct AttentionProblem {
     pub s: usize,
     pub d: usize,
     pub e: usize,
-    /// What is asked beyond that.
+    /// Options of the attention.
     pub spec: AttentionSpec,
 }
 
 impl AttentionProblem {
-    /// The attention that a step is.
+    /// The attention problem of a step.
     pub fn of(step: &Step, spec: AttentionSpec) -> AttentionProblem {
         let (q, k, v) = (&step.input_shapes[0], &step.input_shapes[1], &step.input_shapes[2]);
         AttentionProblem { b: q[0], h: q[1], g: k[1], t: q[2], s: k[2], d: q[3], e: v[3], spec }

@@ -1,4 +1,4 @@
-//! A plan as launches, and the memory that they need.
+//! A plan as a list of launches, with the memory that they need.
 
 use crate::bindings::Bound;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use wootz_backend::{Buffer, Run};
 use wootz_ir::{DType, Error, Result, ScalarType};
 use wootz_plan::{Place, Plan, Step};
 
-/// Scratch of steps starts at multiples of this many bytes.
+/// Alignment of the scratch memory of steps, in bytes.
 const ALIGNMENT: usize = 256;
 
-/// The launches of a step, and the memory that they hand on to each other.
+/// The launches of a step, and the scratch memory that they share.
 #[derive(Clone, Debug)]
 pub struct Launches<T> {
-    /// In order; each waits for the one before.
+    /// In order; each waits for the previous one.
     pub list: Vec<T>,
     /// Bytes of scratch beyond the plan's own.
     pub scratch: usize,
@@ -33,13 +33,13 @@ impl<T> From<T> for Launches<T> {
 /// A launch of a program.
 #[derive(Clone, Debug)]
 pub struct Placed<T> {
-    /// What is launched.
+    /// The launch.
     pub launch: T,
-    /// The step that it is for.
+    /// Its step.
     pub step: usize,
     /// Whether it waits for the launches before it.
     pub barrier: bool,
-    /// Where its step's own scratch starts.
+    /// The start of its step's own scratch memory.
     scratch_at: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct Program<T> {
     pub launches: Vec<Placed<T>>,
     /// Whether a run can end in a fault.
     pub can_fault: bool,
-    /// Bytes of scratch: the plan's own, then that of steps.
+    /// Bytes of scratch memory: the plan's own, then that of steps.
     pub scratch: usize,
     /// Leaves that a step writes.
     written: Vec<usize>,
@@ -61,15 +61,15 @@ pub struct Program<T> {
 pub struct Buffers<'a> {
     /// Bound by the caller.
     pub leaves: &'a [Buffer],
-    /// Handed to the caller.
+    /// Returned to the caller.
     pub results: Vec<Buffer>,
-    /// Scratch, where the program has any.
+    /// Scratch memory, if the program has any.
     pub scratch: Option<Buffer>,
-    /// The fault word, where a run can fault.
+    /// The fault word, if a run can fault.
     pub faults: Option<Buffer>,
 }
 
-/// Refuses plans with 64-bit floats, which shading languages lack.
+/// Rejects plans with 64-bit floats, which shading languages lack.
 pub fn refuse_f64(plan: &Plan, device: &str, reason: &str) -> Result<()> {
     let has_f64 = |step: &&Step| {
         let fused = step.inputs.iter().chain([&step.epilogue]);
@@ -83,8 +83,8 @@ pub fn refuse_f64(plan: &Plan, device: &str, reason: &str) -> Result<()> {
 }
 
 impl<T> Program<T> {
-    /// Lowers each step of a plan, and places its scratch: steps without a barrier between them may run at the same time and have
-    /// scratch of their own.
+    /// Lowers each step of a plan, and allocates its scratch memory: steps without a barrier between them may run at
+    /// the same time and get separate memory.
     pub fn new(
         plan: Arc<Plan>,
         mut lower: impl FnMut(usize, &Step) -> Result<Launches<T>>,
@@ -118,16 +118,16 @@ impl<T> Program<T> {
         Ok(Program { launches, can_fault, scratch, written, plan })
     }
 
-    /// Whether the plan's leaves can be bound to a run's buffers. `own` says whether a buffer may be written, or why it is not
-    /// one of the device's.
+    /// Whether a run's buffers can be bound to the plan's leaves. `own` says whether a buffer may be written, or why
+    /// it does not belong to the device.
     pub fn check(&self, run: &Run<'_>, device: &str, own: impl Fn(&Buffer) -> Result<bool>) -> Result<()> {
         let plan = &*self.plan;
-        let error = |detail: String| Err(Error::Device { device: device.into(), detail });
+        let error = |detail: String| Err(Error::device(device, detail));
         if run.leaves.len() != plan.leaves || run.params.len() != plan.params.len() {
             let (leaves, params) = (plan.leaves, plan.params.len());
             let (has_leaves, has_params) = (run.leaves.len(), run.params.len());
             return error(format!(
-                "a plan with {leaves} leaves and {params} parameters was given {has_leaves} and {has_params}"
+                "expected {leaves} leaves and {params} parameters, got {has_leaves} and {has_params}"
             ));
         }
         for buffer in &plan.buffers {
@@ -135,16 +135,17 @@ impl<T> Program<T> {
             let is_writable = own(&run.leaves[i])?;
             let (has, needs) = (run.leaves[i].len(), buffer.bytes);
             if has < needs {
-                return error(format!("leaf {i} has {has} bytes where the plan needs {needs}"));
+                return error(format!("leaf {i} has {has} bytes, but the plan needs {needs}"));
             }
             if self.written.contains(&i) && !is_writable {
-                return error(format!("leaf {i} is imported memory, which is not written"));
+                return error(format!("leaf {i} is imported memory, which cannot be written"));
             }
         }
         Ok(())
     }
 
-    /// The memory of a run: `shared` is seen by the host, `private` need not be. Both are told what it is for.
+    /// Allocates the memory of a run: `shared` is visible to the host, `private` need not be. Both get a description
+    /// of its purpose.
     pub fn allocate<'a>(
         &self,
         leaves: &'a [Buffer],
@@ -160,7 +161,7 @@ impl<T> Program<T> {
         })
     }
 
-    /// The buffer that something a launch uses is in, and where it starts there.
+    /// The buffer that contains memory used by a launch, and its offset there.
     pub fn place<'b>(&self, of: &Placed<T>, bound: Bound, buffers: &'b Buffers<'_>) -> (&'b Buffer, usize) {
         let scratch = || buffers.scratch.as_ref().expect("programs that use scratch have it");
         match bound {

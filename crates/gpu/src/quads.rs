@@ -1,7 +1,7 @@
-//! Four neighbouring points at once: `inN_4(i)` and `finish_4(i, v)` for the points from `i` on, `i` a multiple of four.
+//! Vectorised access: `inN_4(i)` and `finish_4(i, v)` for the four points from `i` on, `i` a multiple of four.
 //!
-//! Elements that lie side by side are accessed together, which costs a memory system, and a software adapter still more,
-//! about as much as one of them does. What lies otherwise is read one by one; values are the same either way.
+//! Contiguous elements are accessed together, which costs a memory system, and even more so a software adapter, about
+//! as much as a single access. Other elements are read one by one; the values are the same either way.
 
 use crate::bindings::Access;
 use crate::code::Code;
@@ -15,14 +15,14 @@ const PARTS: [&str; 4] = ["x", "y", "z", "w"];
 /// The points of a quad, and the variable that runs over them.
 const POINTS: [&str; 5] = ["0", "1", "2", "3", "k"];
 
-/// How four neighbouring points find their elements of a load.
+/// How four consecutive points find their elements of a load.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// Side by side.
+    /// Contiguous.
     Quad,
-    /// All in the same place.
+    /// All at the same position.
     Same,
-    /// Each in a place of its own.
+    /// Each at its own position.
     Each,
 }
 
@@ -31,7 +31,7 @@ fn in_rows(shape: &Shape) -> bool {
     shape.rank() == 1 || shape.last().is_some_and(|&extent| extent % 4 == 0)
 }
 
-/// Whether the positions of a quad of points are a quad of positions.
+/// Whether the positions of a quad of points are contiguous.
 pub fn quads_of_layout(layout: &Layout) -> bool {
     let Some((last, outer)) = layout.strides.split_last() else { return false };
     *last == 1 && layout.offset.is_multiple_of(4) && outer.iter().all(|s| s % 4 == 0)

@@ -1,7 +1,7 @@
-//! Ops that a user writes: one name, and an implementation for each device that should run it.
+//! User-defined ops: a name, and an implementation for each device that should run it.
 //!
-//! An implementation reads its operands as row-major arrays, one binding each in their order, and writes the whole
-//! result, the binding after them. A device runs the op if it finds an implementation in its own language.
+//! An implementation reads its operands as row-major arrays, one binding each, and writes the entire result, at the
+//! binding after them. A device runs the op if there is an implementation in its language.
 
 use crate::dtype::{DType, Number};
 use crate::error::{Error, Result};
@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// A shading language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Language {
-    /// Metal's: a kernel function with `[[buffer(i)]]` bindings.
+    /// MSL: a kernel function with `[[buffer(i)]]` bindings.
     Msl,
-    /// WebGPU's: an entry point with storage bindings `@group(0) @binding(i)`.
+    /// WGSL: an entry point with storage bindings `@group(0) @binding(i)`.
     Wgsl,
 }
 
@@ -29,54 +29,54 @@ impl Language {
     }
 }
 
-/// Source text for a GPU and how to launch it.
+/// Source text for a GPU, and its launch parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuSource {
-    /// The language.
+    /// Shading language.
     pub language: Language,
-    /// The text.
+    /// Source text.
     pub text: String,
-    /// The function to run.
+    /// Name of the kernel function or entry point.
     pub entry: String,
-    /// Threads in all, along each axis.
+    /// Total number of threads along each axis.
     pub grid: [usize; 3],
-    /// Threads of a group, along each axis.
+    /// Threads per group along each axis.
     pub group: [usize; 3],
     /// Function constants (MSL) or overrides (WGSL) by name.
     pub constants: Vec<(String, Number)>,
 }
 
-/// An operand as an implementation on the host sees it: row-major.
+/// An operand as seen by a host implementation: row-major.
 #[derive(Clone, Copy, Debug)]
 pub struct HostArray<'a> {
-    /// Its elements.
+    /// Elements.
     pub bytes: &'a [u8],
-    /// Their dtype.
+    /// Element type.
     pub dtype: DType,
-    /// Its shape.
+    /// Shape.
     pub shape: &'a Shape,
 }
 
-/// Computes a result's bytes from operands; the result's are zero before. An error ends the evaluation.
+/// Computes the bytes of a result, initially zero, from operands. An error ends the evaluation.
 pub type HostFn = dyn Fn(&[HostArray<'_>], &mut [u8]) -> Result<()> + Send + Sync;
 
-/// A user's op. Equal ones have the same name, sources and host function.
+/// A user-defined op. Equal ones have the same name, sources and host function.
 #[derive(Clone, Default)]
 pub struct CustomKernel {
     name: String,
     sources: Vec<GpuSource>,
     host: Option<Arc<HostFn>>,
-    /// Of the sources, so that a graph with long ones is found in a cache as quickly as any other.
+    /// A hash of the sources, so that a graph with long ones is found in a cache as quickly as any other.
     digest: u64,
 }
 
 impl CustomKernel {
-    /// An op without an implementation; `name` appears in messages and traces.
+    /// An op without implementations; `name` appears in messages and traces.
     pub fn new(name: impl Into<String>) -> CustomKernel {
         CustomKernel { name: name.into(), ..CustomKernel::default() }
     }
 
-    /// With an implementation for a GPU.
+    /// Adds an implementation for a GPU.
     #[must_use]
     pub fn with_source(mut self, source: GpuSource) -> CustomKernel {
         self.sources.retain(|s| s.language != source.language);
@@ -90,7 +90,7 @@ impl CustomKernel {
         self
     }
 
-    /// With an implementation for the CPU.
+    /// Adds an implementation for the CPU.
     #[must_use]
     pub fn with_host(self, f: impl Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync + 'static) -> CustomKernel {
         self.with_fallible_host(move |operands, result| {
@@ -99,7 +99,7 @@ impl CustomKernel {
         })
     }
 
-    /// With an implementation for the CPU that can fail: its error becomes that of the evaluation.
+    /// Adds an implementation for the CPU that can fail: its error becomes that of the evaluation.
     #[must_use]
     pub fn with_fallible_host(
         mut self,
@@ -114,19 +114,19 @@ impl CustomKernel {
         &self.name
     }
 
-    /// The implementation in a language.
+    /// The implementation in a language, if any.
     pub fn source(&self, language: Language) -> Option<&GpuSource> {
         self.sources.iter().find(|s| s.language == language)
     }
 
-    /// The implementation for the CPU.
+    /// The implementation for the CPU, if any.
     pub fn host(&self) -> Option<&HostFn> {
         self.host.as_deref()
     }
 
-    /// The error of a device that finds no implementation for itself.
+    /// The error of a device without an implementation.
     pub fn unavailable(&self, device: &str, dtype: DType) -> Error {
-        let reason = format!("it is written for {} only", self.implementations());
+        let reason = format!("it is implemented for {} only", self.implementations());
         Error::Unsupported { op: self.name.clone(), dtype, device: device.into(), reason }
     }
 

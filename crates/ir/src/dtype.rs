@@ -35,7 +35,7 @@ pub enum DType {
     F64,
 }
 
-/// The kinds that promotion and the op table speak of.
+/// The kinds that promotion and the op table distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `bool` alone.
@@ -90,7 +90,7 @@ impl DType {
         DType::ALL.into_iter().find(|d| d.name() == name)
     }
 
-    /// Bytes per element of the widest dtypes.
+    /// Bytes per element of the widest dtype.
     pub const MAX_SIZE: usize = 8;
 
     /// Bytes per element.
@@ -123,7 +123,7 @@ impl DType {
         matches!(self.kind(), Kind::Unsigned | Kind::Signed)
     }
 
-    /// The type in which scalar programs compute with elements of this dtype.
+    /// The type in which scalar programs compute elements of this dtype.
     pub const fn compute(self) -> ScalarType {
         match self {
             DType::Bool => ScalarType::Bool,
@@ -136,7 +136,7 @@ impl DType {
         }
     }
 
-    /// The dtype that sums and products of this dtype accumulate into, as NumPy has it.
+    /// The dtype that sums and products of this dtype accumulate in, as in NumPy.
     pub const fn accumulator(self) -> DType {
         match self.kind() {
             Kind::Bool | Kind::Signed => DType::I64,
@@ -145,7 +145,7 @@ impl DType {
         }
     }
 
-    /// The dtype of a function whose result is a float by nature (`exp`, `mean`, true division).
+    /// The result dtype of functions that always return floats (`exp`, `mean`, true division).
     pub const fn to_float(self) -> DType {
         match self.kind() {
             Kind::Float => self,
@@ -153,7 +153,7 @@ impl DType {
         }
     }
 
-    /// The dtype whose elements a format stores one by one, if it is such a format.
+    /// The dtype of the elements of an unquantised format, or `None`.
     pub fn of_format(format: BlockFormat) -> Option<DType> {
         let dtypes = [
             (BlockFormat::F32, DType::F32),
@@ -178,9 +178,9 @@ impl DType {
         })
     }
 
-    /// The common dtype of two operands, by the array API's lattice extended to mixed kinds:
-    /// bool yields to everything, integers yield to floats, `f16` with `bf16` gives `f32`.
-    /// `u64` with a signed integer has no common integer type and gives `None`.
+    /// The promoted dtype of two operands, by the array API's lattice extended to mixed kinds: bool promotes to
+    /// everything, integers promote to floats, `f16` with `bf16` gives `f32`. `u64` with a signed integer has no
+    /// common integer type and gives `None`.
     pub fn promote(self, other: DType) -> Option<DType> {
         use DType::*;
         if self == other {
@@ -218,11 +218,11 @@ impl fmt::Display for DType {
     }
 }
 
-/// The types that scalar programs compute in. Narrower dtypes widen on load and narrow on store, so a
-/// backend implements each scalar function for these seven only.
+/// The types that scalar programs compute in. Narrower dtypes are widened on load and narrowed on store, so a backend
+/// implements each scalar function for these seven only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScalarType {
-    /// A truth value.
+    /// Boolean.
     Bool,
     /// Wrapping 32-bit signed integer.
     I32,
@@ -263,10 +263,10 @@ impl ScalarType {
     }
 }
 
-/// One number, in the widest form of its kind; a dtype says how it is to be read.
+/// A number, in the widest form of its kind; a dtype says how it is interpreted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// A truth value.
+    /// Boolean.
     Bool(bool),
     /// A signed integer.
     Int(i64),
@@ -277,8 +277,8 @@ pub enum Number {
 }
 
 impl Number {
-    /// The nearest number that `dtype` can hold: integers wrap, floats to integers truncate and saturate
-    /// (NaN becomes 0), floats round to nearest even.
+    /// The nearest number representable in `dtype`: integers wrap, floats to integers truncate and saturate (NaN
+    /// becomes 0), floats round to nearest even.
     pub fn cast(self, dtype: DType) -> Number {
         match dtype.kind() {
             Kind::Bool => Number::Bool(match self {
@@ -318,7 +318,8 @@ impl Number {
         }
     }
 
-    /// The bytes of this number as an element of a dtype, in the machine's order. The number is [cast](Number::cast) first.
+    /// The bytes of this number as an element of a dtype, in native byte order. The number is [cast](Number::cast)
+    /// first.
     pub fn to_bytes(self, dtype: DType) -> SmallVec<[u8; 8]> {
         let number = self.cast(dtype);
         let (float, integer) = (number.to_f64(), number.to_i64());
@@ -334,10 +335,10 @@ impl Number {
         }
     }
 
-    /// The number whose bytes as an element of a dtype these are, in the machine's order.
+    /// The number with these bytes as an element of a dtype, in native byte order.
     ///
     /// # Panics
-    /// If there are not as many bytes as the dtype has.
+    /// If the number of bytes does not match the dtype.
     pub fn from_bytes(bytes: &[u8], dtype: DType) -> Number {
         fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
             let mut array = [0; N];
@@ -381,7 +382,7 @@ impl Number {
         }
     }
 
-    /// The dtype that a bare literal of this kind has when nothing else decides.
+    /// The default dtype of a literal of this kind.
     pub const fn default_dtype(self) -> DType {
         match self {
             Number::Bool(_) => DType::Bool,
@@ -391,7 +392,7 @@ impl Number {
         }
     }
 
-    /// A key under which equal numbers, bit for bit, are equal.
+    /// A key that is equal for bit-identical numbers.
     pub fn bits(self) -> (u8, u64) {
         match self {
             Number::Bool(b) => (0, b as u64),
@@ -423,10 +424,11 @@ pub fn round_float(value: f64, dtype: DType) -> f64 {
     }
 }
 
-/// `value` on the grid of a narrow float: `digits` after the leading one, exponents from `lowest` on, up to `largest`.
+/// `value` rounded to a narrow float format: `digits` after the leading one, exponents from `lowest` on, up to
+/// `largest`.
 ///
-/// Conversions by way of f32, or of the upper half of the f64, round twice or lose the bits that break a tie; the result
-/// must not depend on which of them a machine has.
+/// Conversions through f32, or through the upper half of the f64, round twice or lose the bits that break a tie; the
+/// result must not depend on which instructions a machine has.
 fn round_to_grid(value: f64, digits: i32, lowest: i32, largest: f64) -> f64 {
     if !value.is_finite() || value == 0.0 {
         return value;

@@ -1,11 +1,11 @@
-//! The table of elementwise ops: one row each, from which everything else about an op is derived.
+//! The table of elementwise ops: one row per op, from which everything else about it is generated.
 //!
-//! [`for_each_elementwise!`](crate::for_each_elementwise) hands the rows to a macro of the caller. This module
-//! makes the [`ElementwiseOp`] enum and its facts from them; `wootz` makes the tensor methods; the test kit makes
-//! conformance cases; the docs make the support table.
+//! [`for_each_elementwise!`](crate::for_each_elementwise) passes the rows to a macro of the caller. This module
+//! generates the [`ElementwiseOp`] enum and its properties from them; `wootz` generates the tensor methods, the
+//! conformance crate its cases, and the docs the support table.
 //!
-//! A row reads: doc, arity, variant, name, accepted dtypes, result, the same in NumPy (for the oracle tests), and
-//! the definition as scalar code over the operands.
+//! A row consists of: doc, arity, variant, name, accepted dtypes, result, the NumPy equivalent (for the oracle
+//! tests), and the definition as scalar code over the operands.
 
 use crate::dtype::{DType, Kind, ScalarType};
 use crate::error::{Error, Result};
@@ -18,23 +18,23 @@ macro_rules! for_each_elementwise {
         $callback! {
             #[doc = "The negative of each element; integers wrap."]
             unary Neg neg Numeric Same "-a" |a| { -a }
-            #[doc = "The absolute value of each element; the lowest integer stays as it is."]
+            #[doc = "The absolute value of each element; the lowest integer is unchanged."]
             unary Abs abs Numeric Same "np.abs(a)" |a| { $crate::elementwise::define::abs(a) }
-            #[doc = "−1, 0 or 1 by the sign of each element; NaN stays NaN."]
+            #[doc = "−1, 0 or 1 according to the sign of each element; NaN stays NaN."]
             unary Sign sign Numeric Same "np.sign(a)" |a| { $crate::elementwise::define::sign(a) }
             #[doc = "The square of each element."]
             unary Square square Numeric Same "np.square(a)" |a| { a * a }
-            #[doc = "One over each element."]
+            #[doc = "The reciprocal of each element."]
             unary Reciprocal reciprocal Float Same "1 / a" |a| { 1.0 / a }
             #[doc = "The square root of each element."]
             unary Sqrt sqrt Float Same "np.sqrt(a)" |a| { a.sqrt() }
-            #[doc = "One over the square root of each element."]
+            #[doc = "The reciprocal of the square root of each element."]
             unary Rsqrt rsqrt Float Same "1 / np.sqrt(a)" |a| { a.rsqrt() }
             #[doc = "e to the power of each element."]
             unary Exp exp Float Same "np.exp(a)" |a| { a.exp() }
             #[doc = "2 to the power of each element."]
             unary Exp2 exp2 Float Same "np.exp2(a)" |a| { a.exp2() }
-            #[doc = "eˣ − 1, exact for small x."]
+            #[doc = "eˣ − 1, accurate for small x."]
             unary Expm1 expm1 Float Same "np.expm1(a)" |a| { a.expm1() }
             #[doc = "The natural logarithm of each element."]
             unary Log log Float Same "np.log(a)" |a| { a.log() }
@@ -42,7 +42,7 @@ macro_rules! for_each_elementwise {
             unary Log2 log2 Float Same "np.log2(a)" |a| { a.log2() }
             #[doc = "The logarithm to base 10 of each element."]
             unary Log10 log10 Float Same "np.log10(a)" |a| { a.log10() }
-            #[doc = "ln(1 + x), exact for small x."]
+            #[doc = "ln(1 + x), accurate for small x."]
             unary Log1p log1p Float Same "np.log1p(a)" |a| { a.log1p() }
             #[doc = "The sine of each element, in radians."]
             unary Sin sin Float Same "np.sin(a)" |a| { a.sin() }
@@ -70,13 +70,13 @@ macro_rules! for_each_elementwise {
             unary Atanh atanh Float Same "np.arctanh(a)" |a| { a.atanh() }
             #[doc = "The error function of each element."]
             unary Erf erf Float Same "np_erf(a)" |a| { a.erf() }
-            #[doc = "The largest integer not above each element."]
+            #[doc = "The largest integer not greater than each element."]
             unary Floor floor Numeric Same "np.floor(a)" |a| { $crate::elementwise::define::rounding(a, |a| a.floor()) }
-            #[doc = "The smallest integer not below each element."]
+            #[doc = "The smallest integer not less than each element."]
             unary Ceil ceil Numeric Same "np.ceil(a)" |a| { $crate::elementwise::define::rounding(a, |a| a.ceil()) }
             #[doc = "The nearest integer to each element, ties to even."]
             unary Round round Numeric Same "np.round(a)" |a| { $crate::elementwise::define::rounding(a, |a| a.round()) }
-            #[doc = "Each element without its fraction."]
+            #[doc = "Each element rounded towards zero."]
             unary Trunc trunc Numeric Same "np.trunc(a)" |a| { $crate::elementwise::define::rounding(a, |a| a.trunc()) }
             #[doc = "Whether each element is NaN."]
             unary IsNan isnan Numeric Bool "np.isnan(a)" |a| { a.ne(a) }
@@ -100,7 +100,7 @@ macro_rules! for_each_elementwise {
             unary Gelu gelu Float Same "0.5 * a * (1 + np_erf(a * 0.5 ** 0.5))" |a| {
                 0.5 * a * (1.0 + (a * std::f64::consts::FRAC_1_SQRT_2).erf())
             }
-            #[doc = "The tanh form of the Gaussian error linear unit."]
+            #[doc = "The tanh approximation of the Gaussian error linear unit."]
             unary GeluTanh gelu_tanh Float Same "0.5 * a * (1 + np.tanh((2 / np.pi) ** 0.5 * (a + 0.044715 * a ** 3)))" |a| {
                 0.5 * a * (1.0 + ((a + 0.044715 * (a * a * a)) * 0.7978845608028654).tanh())
             }
@@ -119,7 +119,7 @@ macro_rules! for_each_elementwise {
             binary Sub sub Numeric Same "a - b" |a, b| { a - b }
             #[doc = "The product of two tensors; integers wrap."]
             binary Mul mul Numeric Same "a * b" |a, b| { a * b }
-            #[doc = "True division; integer operands become f32 first."]
+            #[doc = "True division; integer operands are converted to f32 first."]
             binary Div div Float Same "a / b" |a, b| { a / b }
             #[doc = "Division rounded towards −∞. An integer divisor of zero is an error."]
             binary FloorDivide floor_divide Numeric Same "np.floor_divide(a, b)" |a, b| {
@@ -133,7 +133,7 @@ macro_rules! for_each_elementwise {
             binary Pow pow Numeric Same "np.power(a, b)" |a, b| { a.pow(b) }
             #[doc = "The angle of the point (b, a)."]
             binary Atan2 atan2 Float Same "np.arctan2(a, b)" |a, b| { a.atan2(b) }
-            #[doc = "√(a² + b²), without overflow in between."]
+            #[doc = "√(a² + b²), without intermediate overflow."]
             binary Hypot hypot Float Same "np.hypot(a, b)" |a, b| { a.hypot(b) }
             #[doc = "ln(eᵃ + eᵇ), without overflow."]
             binary LogAddExp logaddexp Float Same "np.logaddexp(a, b)" |a, b| {
@@ -141,9 +141,9 @@ macro_rules! for_each_elementwise {
             }
             #[doc = "a with the sign of b."]
             binary CopySign copysign Float Same "np.copysign(a, b)" |a, b| { a.copysign(b) }
-            #[doc = "The smaller of two elements; NaN if either is."]
+            #[doc = "The smaller of two elements; NaN if either is NaN."]
             binary Minimum minimum Numeric Same "np.minimum(a, b)" |a, b| { a.min(b) }
-            #[doc = "The larger of two elements; NaN if either is."]
+            #[doc = "The larger of two elements; NaN if either is NaN."]
             binary Maximum maximum Numeric Same "np.maximum(a, b)" |a, b| { a.max(b) }
             #[doc = "a = b."]
             binary Equal equal Any Bool "a == b" |a, b| { a.eq(b) }
@@ -161,7 +161,7 @@ macro_rules! for_each_elementwise {
             binary LogicalAnd logical_and Logical Bool "np.logical_and(a, b)" |a, b| { a & b }
             #[doc = "Whether either element is true or non-zero."]
             binary LogicalOr logical_or Logical Bool "np.logical_or(a, b)" |a, b| { a | b }
-            #[doc = "Whether just one of the elements is true or non-zero."]
+            #[doc = "Whether exactly one of the elements is true or non-zero."]
             binary LogicalXor logical_xor Logical Bool "np.logical_xor(a, b)" |a, b| { a ^ b }
             #[doc = "Bitwise and."]
             binary BitwiseAnd bitwise_and Bitwise Same "a & b" |a, b| { a & b }
@@ -169,26 +169,26 @@ macro_rules! for_each_elementwise {
             binary BitwiseOr bitwise_or Bitwise Same "a | b" |a, b| { a | b }
             #[doc = "Bitwise exclusive or."]
             binary BitwiseXor bitwise_xor Bitwise Same "a ^ b" |a, b| { a ^ b }
-            #[doc = "a shifted left by b bits; zero once all bits are out."]
+            #[doc = "a shifted left by b bits; zero if all bits are shifted out."]
             binary ShiftLeft shift_left Integer Same "np.left_shift(a, b)" |a, b| { a << b }
             #[doc = "a shifted right by b bits, keeping the sign."]
             binary ShiftRight shift_right Integer Same "np.right_shift(a, b)" |a, b| { a >> b }
             #[doc = "The upper half of the 64-bit product of two u32."]
             binary MulHi mul_hi U32 Same "((a.astype(np.uint64) * b) >> np.uint64(32)).astype(np.uint32)" |a, b| { a.mul_hi(b) }
 
-            #[doc = "Random bits of a counter (b the upper, a the lower half) under a key c: Philox 2×32 with ten rounds."]
+            #[doc = "Random bits from a counter (upper half b, lower half a) and a key c: Philox 2×32 with ten rounds."]
             ternary RandomBits random_bits U32 Same "np_philox(a, b, c)" |a, b, c| { $crate::elementwise::define::philox(a, b, c) }
             #[doc = "a where the condition holds, b elsewhere."]
             ternary Where where_ Condition Same "np.where(a, b, c)" |a, b, c| { a.select(b, c) }
-            #[doc = "a·b + c, rounded once where the device can."]
+            #[doc = "a·b + c, rounded once if the device supports it."]
             ternary Fma fma Numeric Same "a * b + c" |a, b, c| { a.fma(b, c) }
-            #[doc = "a limited to the range from b to c."]
+            #[doc = "a clamped to the range from b to c."]
             ternary Clip clip Numeric Same "np.minimum(np.maximum(a, b), c)" |a, b, c| { a.max(b).min(c) }
         }
     };
 }
 
-/// Which dtypes an op takes, and how others are brought there.
+/// Which dtypes an op accepts, and how others are converted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accepts {
     /// Every dtype.
@@ -203,9 +203,9 @@ pub enum Accepts {
     Bitwise,
     /// Every dtype, read as a truth value.
     Logical,
-    /// A bool, then any two.
+    /// A bool, then any two dtypes.
     Condition,
-    /// `u32` alone.
+    /// `u32` only.
     U32,
 }
 
@@ -218,24 +218,24 @@ pub enum Gives {
     Bool,
 }
 
-/// The facts of one row.
+/// A row of the table.
 pub struct Row {
     /// The method's name.
     pub name: &'static str,
-    /// One line of documentation.
+    /// One-line documentation.
     pub doc: &'static str,
-    /// How many operands.
+    /// Number of operands.
     pub arity: usize,
-    /// Which dtypes.
+    /// Accepted dtypes.
     pub accepts: Accepts,
-    /// What result.
+    /// Result dtype.
     pub gives: Gives,
-    /// The same as a NumPy expression over a, b, c.
+    /// The equivalent NumPy expression over a, b, c.
     pub numpy: &'static str,
     define: for<'b> fn(&[Val<'b>]) -> Val<'b>,
 }
 
-/// Operands of an op at most.
+/// Maximum number of operands.
 pub const MAX_ARITY: usize = 3;
 
 macro_rules! arity {
@@ -253,14 +253,14 @@ macro_rules! arity {
 macro_rules! make_table {
     ($(#[doc = $doc:literal] $arity:ident $variant:ident $name:ident $accepts:ident $gives:ident $numpy:literal
        |$($arg:ident),+| $body:block)*) => {
-        /// An op that computes each element of its result from the elements at the same place.
+        /// An op that computes each element of its result from the elements at the same position.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum ElementwiseOp {
             $(#[doc = $doc] $variant),*
         }
 
         impl ElementwiseOp {
-            /// Every op, in table order.
+            /// All ops, in table order.
             pub const ALL: &'static [ElementwiseOp] = &[$(ElementwiseOp::$variant),*];
 
             /// The op's row.
@@ -288,7 +288,7 @@ macro_rules! make_table {
 }
 for_each_elementwise!(make_table);
 
-/// `where_` is called `where` everywhere but in Rust.
+/// `where_` is called `where` everywhere except in Rust.
 const fn strip(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [head @ .., b'_'] => match std::str::from_utf8(head) {
@@ -317,7 +317,9 @@ impl ElementwiseOp {
         let operands = if row.accepts == Accepts::Condition { &dtypes[1..] } else { dtypes };
         let common = operands.iter().try_fold(operands[0], |a, &b| a.promote(b));
         let Some(common) = common else {
-            return refuse("dtypes with a common one (u64 and signed integers have none: cast one of them)");
+            return refuse(
+                "dtypes with a common dtype (u64 and signed integers have none: cast one of them)",
+            );
         };
         let operand = match row.accepts {
             Accepts::Any | Accepts::Condition => common,
@@ -353,7 +355,7 @@ impl ElementwiseOp {
         self.define(args).narrow(dtype)
     }
 
-    /// The op as a program of its own: operand `i` is load `i`.
+    /// The op as a separate program: operand `i` is load `i`.
     pub fn program(self, operand_types: &[ScalarType]) -> crate::scalar::Program {
         let builder = Builder::new();
         let args: Vec<Val<'_>> = operand_types
@@ -367,7 +369,7 @@ impl ElementwiseOp {
     }
 }
 
-/// What [`ElementwiseOp::resolve`] decides.
+/// The result of [`ElementwiseOp::resolve`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The dtype that operands are cast to (the condition of `where` stays bool).
@@ -376,11 +378,11 @@ pub struct Resolved {
     pub result: DType,
 }
 
-/// Definitions too long for a table row.
+/// Definitions that are too long for a table row.
 pub mod define {
     use super::{Kind, ScalarType, Val};
 
-    /// |a|; unsigned integers are their own absolute value.
+    /// |a|; unsigned integers are unchanged.
     pub fn abs(a: Val<'_>) -> Val<'_> {
         match a.ty.dtype().kind() {
             Kind::Unsigned | Kind::Bool => a,
@@ -401,7 +403,7 @@ pub mod define {
         }
     }
 
-    /// Integers are rounded already.
+    /// Integers are unchanged.
     pub fn rounding<'b>(a: Val<'b>, f: impl Fn(Val<'b>) -> Val<'b>) -> Val<'b> {
         if a.ty.is_float() { f(a) } else { a }
     }
@@ -432,7 +434,7 @@ pub mod define {
         b.eq(zero).select(a / b, signed_zero)
     }
 
-    /// Python's remainder: has the divisor's sign.
+    /// Python's remainder: it has the divisor's sign.
     pub fn remainder<'b>(a: Val<'b>, b: Val<'b>) -> Val<'b> {
         if a.ty == ScalarType::F32 || a.ty == ScalarType::F64 {
             let zero = a.lit(0);

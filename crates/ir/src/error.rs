@@ -1,101 +1,105 @@
-//! One error type for the whole engine: every variant carries the facts of what was wrong and where.
+//! The error type of the engine: every variant carries the facts of what went wrong and where.
 
 use crate::dtype::DType;
 use crate::shape::Shape;
 use std::fmt;
+use std::sync::Arc;
+
+/// The error that caused another one.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
 /// The result of every fallible call.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong while building, planning or running a graph.
+/// Errors of building, planning or running a graph.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Operand shapes that do not broadcast.
     #[error("{op}: shapes {} do not broadcast: trailing extents must be equal or 1", List(shapes))]
     Broadcast {
-        /// The op that was asked for.
+        /// Name of the op.
         op: &'static str,
-        /// Its operand shapes.
+        /// Shapes of the operands.
         shapes: Vec<Shape>,
     },
-    /// Operand shapes that break the op's own rule.
+    /// Operand shapes that violate the op's requirements.
     #[error("{op}: shapes {}: expected {expected}", List(shapes))]
     Shape {
-        /// The op that was asked for.
+        /// Name of the op.
         op: &'static str,
-        /// Its operand shapes.
+        /// Shapes of the operands.
         shapes: Vec<Shape>,
-        /// The rule that does not hold.
+        /// What was expected.
         expected: String,
     },
-    /// Operand dtypes that the op does not take.
+    /// Operand dtypes that the op does not support.
     #[error("{op}: dtypes {}: expected {expected}", List(dtypes))]
     DType {
-        /// The op that was asked for.
+        /// Name of the op.
         op: &'static str,
-        /// Its operand dtypes.
+        /// Dtypes of the operands.
         dtypes: Vec<DType>,
-        /// The rule that does not hold.
+        /// What was expected.
         expected: String,
     },
-    /// An axis outside of the shape.
+    /// An axis out of range.
     #[error("{op}: axis {axis} is out of range for shape {shape} (rank {})", shape.rank())]
     Axis {
-        /// The op that was asked for.
+        /// Name of the op.
         op: &'static str,
         /// The axis as given.
         axis: isize,
-        /// The shape it was meant for.
+        /// The shape.
         shape: Shape,
     },
-    /// An index outside of an axis, known before or found while running.
+    /// An index out of range, detected early or at run time.
     #[error("{op}: index {index} is out of range for axis {axis} of shape {shape}")]
     Index {
-        /// The op that was asked for.
+        /// Name of the op.
         op: &'static str,
         /// The index as given.
         index: i64,
-        /// The axis it was meant for.
+        /// The axis.
         axis: usize,
-        /// The shape indexed into.
+        /// The shape.
         shape: Shape,
     },
-    /// Any other argument with a value the op cannot take.
+    /// Any other invalid argument value.
     #[error("{op}: {detail}")]
     Argument {
-        /// The op that was asked for.
+        /// Name of the op.
         op: &'static str,
         /// What was wrong, and what was expected.
         detail: String,
     },
-    /// A fault found in the data while a kernel ran.
+    /// A fault in the data, detected while a kernel ran.
     #[error("{op} on {device}: {fault} (shape {shape}, {dtype})")]
     Fault {
-        /// The op whose kernel found it.
+        /// The op whose kernel detected it.
         op: String,
-        /// What it found.
+        /// The fault.
         fault: Fault,
-        /// The result's shape.
+        /// Shape of the result.
         shape: Shape,
-        /// The result's dtype.
-        dtype: DType,
-        /// The device that ran it.
-        device: String,
-    },
-    /// A device that has no such op for such a dtype.
-    #[error("{op} for {dtype} is not available on {device}: {reason}")]
-    Unsupported {
-        /// The op that was asked for.
-        op: String,
-        /// The dtype it was asked for.
+        /// Dtype of the result.
         dtype: DType,
         /// The device.
         device: String,
-        /// Why, and what to do instead.
+    },
+    /// A device that does not support an op for a dtype.
+    #[error("{op} for {dtype} is not available on {device}: {reason}")]
+    Unsupported {
+        /// Name of the op.
+        op: String,
+        /// The dtype.
+        dtype: DType,
+        /// The device.
+        device: String,
+        /// The reason, and what to do instead.
         reason: String,
     },
-    /// Memory that cannot be had.
+    /// Out of memory.
     #[error(
         "{device}: cannot allocate {requested} bytes{}: {live} bytes are live, the limit is {limit}",
         for_op(op)
@@ -103,27 +107,27 @@ pub enum Error {
     OutOfMemory {
         /// The device.
         device: String,
-        /// What it was for, or empty.
+        /// The purpose of the allocation, or empty.
         op: String,
-        /// Bytes asked for.
+        /// Requested bytes.
         requested: u128,
         /// Bytes in use.
         live: usize,
-        /// The device's or the pool's limit.
+        /// The limit of the device or pool.
         limit: usize,
     },
-    /// A device name that nothing answers to.
+    /// An unknown device name.
     #[error("unknown device {name:?}; available: {}", List(known))]
     UnknownDevice {
         /// The name as given.
         name: String,
-        /// The names that would work.
+        /// The available names.
         known: Vec<String>,
     },
     /// Operands that live on different devices.
     #[error("{op}: operands are on {a} and {b}; move one with to_device")]
     DeviceMismatch {
-        /// The op that was asked for.
+        /// Name of the op.
         op: &'static str,
         /// One device.
         a: String,
@@ -137,24 +141,30 @@ pub enum Error {
         device: String,
         /// What failed, in which op or kernel.
         detail: String,
+        /// The driver's own error, if it has one.
+        source: Option<Cause>,
     },
-    /// A file or byte string that is not what it claims to be.
+    /// An evaluation that was asked to stop before its end.
+    #[error("{device}: the evaluation was stopped")]
+    Stopped {
+        /// The device.
+        device: String,
+    },
+    /// An invalid file or byte string.
     #[error("{format}: {detail}")]
     Format {
-        /// The format that was expected.
+        /// The expected format.
         format: &'static str,
-        /// What was found, where.
+        /// What was found, and where.
         detail: String,
     },
-    /// An operating-system failure on a path.
-    #[error("{path}: {detail}")]
+    /// An operating system error on a path.
+    #[error("{path}: {source}")]
     Io {
         /// The path.
         path: String,
-        /// What the system said.
-        detail: String,
-        /// The system's number of the error, where it has one.
-        code: Option<i32>,
+        /// The system's error.
+        source: Arc<std::io::Error>,
     },
 }
 
@@ -165,8 +175,26 @@ impl Error {
     }
 
     /// An [`Error::Io`].
-    pub fn io(path: impl Into<String>, error: &std::io::Error) -> Error {
-        Error::Io { path: path.into(), detail: error.to_string(), code: error.raw_os_error() }
+    pub fn io(path: impl Into<String>, error: std::io::Error) -> Error {
+        Error::Io { path: path.into(), source: Arc::new(error) }
+    }
+
+    /// An [`Error::Device`] that is not caused by another error.
+    pub fn device(device: impl Into<String>, detail: impl Into<String>) -> Error {
+        Error::Device { device: device.into(), detail: detail.into(), source: None }
+    }
+
+    /// An [`Error::Device`] caused by an error of its driver.
+    pub fn driver(device: impl Into<String>, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::Device { device: device.into(), detail: error.to_string(), source: Some(Arc::new(error)) }
+    }
+
+    /// The same error, with the driver's error that caused it. Only an [`Error::Device`] has such a source.
+    pub fn caused_by(mut self, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+        if let Error::Device { source, .. } = &mut self {
+            *source = Some(Arc::new(error));
+        }
+        self
     }
 
     /// An [`Error::Format`].
@@ -185,7 +213,7 @@ impl Error {
     }
 }
 
-/// What a running kernel can find wrong with its data.
+/// Faults that a running kernel can detect in its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum Fault {
@@ -193,12 +221,12 @@ pub enum Fault {
     DivisionByZero = 1,
     /// An integer raised to a negative power.
     NegativeExponent = 2,
-    /// A gather or scatter index outside of its axis.
+    /// A gather or scatter index out of range.
     IndexOutOfRange = 3,
 }
 
 impl Fault {
-    /// The fault with this code, as a kernel reports it.
+    /// The fault with this code, as reported by a kernel.
     pub fn from_code(code: u32) -> Option<Fault> {
         [Fault::DivisionByZero, Fault::NegativeExponent, Fault::IndexOutOfRange]
             .into_iter()
@@ -210,7 +238,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Fault::DivisionByZero => "integer division by zero",
-            Fault::NegativeExponent => "an integer to a negative power",
+            Fault::NegativeExponent => "negative power of an integer",
             Fault::IndexOutOfRange => "index out of range",
         })
     }

@@ -1,4 +1,4 @@
-//! One op over values: the commonest thing that small programs evaluate, recognised without walking a graph.
+//! A single op over values: the most common small program, recognised without walking a graph.
 
 use crate::dtype::{DType, Number};
 use crate::graph::{Leaf, Node, NodeRef, Payload, State};
@@ -10,19 +10,19 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What is known about nodes that are one op over values, by all that a plan for them depends on: nodes with one entry have
-/// equal [graphs](crate::graph::Graph).
+/// A cache for nodes that are a single op over values, keyed by everything that a plan for them depends on: nodes
+/// with the same entry have equal [graphs](crate::graph::Graph).
 pub struct FlatMap<V> {
     entries: FxHashMap<u64, SmallVec<[(Key, V); 1]>>,
 }
 
-/// What was found for a node, and its values in the order in which a trace has them.
+/// A cache entry found for a node, and the node's values in the order of a trace.
 pub struct Found<V> {
-    /// What was inserted for nodes like this one.
+    /// The cached item.
     pub value: V,
-    /// The values of its leaves.
+    /// The values of the leaves.
     pub leaves: SmallVec<[Payload; 3]>,
-    /// The values of its constants: one at most.
+    /// The values of the constants: at most one.
     pub constants: SmallVec<[Number; 1]>,
 }
 
@@ -41,11 +41,11 @@ enum Operand {
     Same(usize),
     /// A scalar constant.
     Constant(DType),
-    /// A scalar constant, repeated to the shape of the result.
+    /// A scalar constant, broadcast to the shape of the result.
     Spread(DType),
 }
 
-/// An operand as it is looked at.
+/// An operand during the lookup.
 enum Seen<'a> {
     Leaf(&'a Leaf, DType),
     Same(usize),
@@ -86,8 +86,8 @@ impl Seen<'_> {
     }
 }
 
-/// Shows the operands of a node one by one; `None` as soon as one has no value or `see` refuses it. A trace makes equal
-/// constants one, so with two of them the structure would depend on their values: they are refused too.
+/// Shows the operands of a node one by one; `None` as soon as one has no value or `see` rejects it. A trace merges
+/// equal constants, so with two of them the structure would depend on their values: they are rejected too.
 fn walk(node: &Node, operands: &[NodeRef], mut see: impl FnMut(usize, Seen<'_>) -> Option<()>) -> Option<()> {
     let mut constants = 0;
     for (i, operand) in operands.iter().enumerate() {
@@ -122,7 +122,7 @@ fn constant(node: &Node) -> Option<Number> {
     }
 }
 
-/// The key under which a node is found, if it is one op over values.
+/// The cache key of a node, if it is a single op over values.
 fn hash(node: &Node, op: &Op, operands: &[NodeRef]) -> Option<u64> {
     if operands.is_empty() || operands.len() > 3 {
         return None;
@@ -143,7 +143,7 @@ impl<V> Default for FlatMap<V> {
 }
 
 impl<V: Clone> FlatMap<V> {
-    /// What was inserted for nodes like this one.
+    /// Looks up the entry for a node.
     pub fn find(&self, node: &Node) -> Option<Found<V>> {
         let state = node.state.lock();
         let State::Lazy(op, operands) = &*state else { return None };
@@ -166,7 +166,7 @@ impl<V: Clone> FlatMap<V> {
         })
     }
 
-    /// Remembers something for nodes like this one, if it is one op over values.
+    /// Inserts an entry for nodes like this one, if it is a single op over values.
     pub fn insert(&mut self, node: &Node, value: V) {
         let state = node.state.lock();
         let State::Lazy(op, operands) = &*state else { return };
@@ -183,17 +183,17 @@ impl<V: Clone> FlatMap<V> {
         }
     }
 
-    /// How many different places there are entries at.
+    /// The number of distinct keys.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing was inserted.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Forgets everything.
+    /// Clears the cache.
     pub fn clear(&mut self) {
         self.entries.clear();
     }

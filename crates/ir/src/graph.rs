@@ -17,10 +17,10 @@ pub type NodeRef = Arc<Node>;
 /// The operands of a node.
 pub type Operands = SmallVec<[NodeRef; 3]>;
 
-/// A device's hold on a tensor's elements; only the device layer looks inside.
+/// A device's handle to a tensor's elements; only the device layer looks inside.
 pub type Payload = Arc<dyn Any + Send + Sync>;
 
-/// A tensor in the graph: a value, or the recipe of one.
+/// A tensor in the graph: a value, or how to compute it.
 pub struct Node {
     shape: Shape,
     dtype: DType,
@@ -33,10 +33,10 @@ pub(crate) enum State {
     Lazy(Op, Operands),
 }
 
-/// The value of a node that has one.
+/// The value of a node, if it has one.
 #[derive(Clone)]
 pub struct Leaf {
-    /// Where the elements lie in the buffer.
+    /// The layout of the elements in the buffer.
     pub layout: Layout,
     /// Whether an op may overwrite the buffer.
     pub donated: bool,
@@ -45,20 +45,20 @@ pub struct Leaf {
 }
 
 impl Node {
-    /// A node that computes `op`. The caller (see [`crate::build`]) has checked the operands; the shape is checked here,
-    /// where every op comes by.
+    /// A node that computes `op`. The caller (see [`crate::build`]) has checked the operands; the shape is checked
+    /// here, for every op.
     pub(crate) fn lazy(op: Op, operands: Operands, shape: Shape, dtype: DType) -> Result<NodeRef> {
         shape.check(op.name())?;
         Ok(Arc::new(Node { shape, dtype, state: Mutex::new(State::Lazy(op, operands)) }))
     }
 
-    /// A node that is a tensor in memory.
+    /// A node for a tensor in memory.
     ///
     /// # Panics
-    /// If no tensor can have the layout: see [`Layout::check`], which a caller that knows the memory has to call first.
+    /// If the layout is invalid: see [`Layout::check`], which a caller that knows the memory has to call first.
     pub fn leaf(leaf: Leaf, dtype: DType) -> NodeRef {
         if let Err(error) = leaf.layout.check("leaf") {
-            panic!("a leaf with a layout that was not checked: {error}");
+            panic!("leaf with an unchecked layout: {error}");
         }
         Arc::new(Node { shape: leaf.layout.shape.clone(), dtype, state: Mutex::new(State::Ready(leaf)) })
     }
@@ -82,12 +82,12 @@ impl Node {
         self.dtype
     }
 
-    /// The value, where the node has one.
+    /// The value, if the node has one.
     pub fn value(&self) -> Option<Leaf> {
         self.with_value(Leaf::clone)
     }
 
-    /// Shows the value to `look`, where the node has one.
+    /// Passes the value to `look`, if the node has one.
     pub fn with_value<T>(&self, look: impl FnOnce(&Leaf) -> T) -> Option<T> {
         match &*self.state.lock() {
             State::Ready(leaf) => Some(look(leaf)),
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// The value, to be changed by the only one who knows the node.
+    /// Mutable access to the value, for the only owner of the node.
     pub fn value_mut(&mut self) -> Option<&mut Leaf> {
         match self.state.get_mut() {
             State::Ready(leaf) => Some(leaf),
@@ -108,7 +108,7 @@ impl Node {
         matches!(*self.state.lock(), State::Ready(_))
     }
 
-    /// Gives the node its value; from now on it is a leaf, and what it was computed from is released.
+    /// Sets the node's value; from now on it is a leaf, and its operands are released.
     pub fn fulfil(&self, leaf: Leaf) {
         let old = std::mem::replace(&mut *self.state.lock(), State::Ready(leaf));
         if let State::Lazy(_, operands) = old {
@@ -140,44 +140,44 @@ impl Drop for Node {
     }
 }
 
-/// A node of the flat form; operands are positions of earlier nodes.
+/// A node of the flat graph; operands are indices of earlier nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GraphNode {
-    /// What it computes.
+    /// The op.
     pub op: Op,
-    /// From what.
+    /// The operands.
     pub operands: SmallVec<[u32; 4]>,
-    /// The result's shape.
+    /// Shape of the result.
     pub shape: Shape,
-    /// The result's dtype.
+    /// Dtype of the result.
     pub dtype: DType,
 }
 
-/// The structure of a computation, without its values: what a plan is made from and cached by.
+/// The structure of a computation, without its values: plans are created from it and cached by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Graph {
-    /// Nodes in an order in which operands come first.
+    /// Nodes in topological order, operands first.
     pub nodes: Vec<GraphNode>,
-    /// The nodes asked for.
+    /// The outputs.
     pub outputs: Vec<u32>,
-    /// Whether a row's result must not depend on how many rows are computed with it. Devices whose kernels for few rows add in
-    /// another order than those for many then use one kind only.
+    /// Whether a row's result must not depend on the number of rows computed with it. Devices whose kernels for few
+    /// rows sum in a different order than those for many then use only one kind.
     pub batch_invariant: bool,
 }
 
-/// A graph with the values that belong to it.
+/// A graph with its values.
 #[derive(Default)]
 pub struct Trace {
     /// The structure.
     pub graph: Graph,
-    /// For each leaf node, in order: the value.
+    /// The value of each leaf node, in order.
     pub leaves: Vec<Leaf>,
-    /// For each constant node, in order: the value.
+    /// The value of each constant node, in order.
     pub constants: Vec<Number>,
 }
 
 impl Trace {
-    /// Walks from `outputs` to leaves and constants. Equal constants become one.
+    /// Traces from `outputs` to leaves and constants. Equal constants are merged.
     pub fn of(outputs: &[NodeRef]) -> Trace {
         let mut tracer = Tracer::default();
         for output in outputs {

@@ -1,4 +1,4 @@
-//! Layouts: how a tensor's elements lie in a buffer, and the views that change only that.
+//! Layouts: how a tensor's elements are stored in a buffer, and the views that change only the layout.
 
 use crate::error::{Error, Result};
 use crate::shape::{MAX_ELEMENTS, Shape};
@@ -6,15 +6,15 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Strides, in elements; negative for reversed axes, zero for broadcast ones.
+/// Strides in elements; negative for reversed axes, zero for broadcast ones.
 pub type Strides = SmallVec<[isize; 4]>;
 
-/// Where element `i` of a tensor lies: at `offset + Σ i[k]·strides[k]`, in elements of its dtype.
+/// The layout of a tensor: element `i` is at `offset + Σ i[k]·strides[k]`, in elements of its dtype.
 #[derive(PartialEq, Eq)]
 pub struct Layout {
     /// Extent of each axis.
     pub shape: Shape,
-    /// Step of each axis.
+    /// Stride of each axis.
     pub strides: Strides,
     /// Position of the first element.
     pub offset: usize,
@@ -39,7 +39,7 @@ impl Hash for Layout {
     }
 }
 
-/// One axis of a slice: `len` elements from `start`, each `step` further (never zero).
+/// A slice of one axis: `len` elements from `start` on, `step` apart (never zero).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// First index.
@@ -51,22 +51,22 @@ pub struct Span {
 }
 
 impl Span {
-    /// The whole of an axis.
+    /// The entire axis.
     pub fn all(extent: usize) -> Span {
         Span { start: 0, step: 1, len: extent }
     }
 }
 
-/// A movement op: no element changes, only where it is found.
+/// A movement op: it changes where elements are found, not the elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum View {
-    /// The same elements in row-major order under another shape.
+    /// The same elements in row-major order in another shape.
     Reshape(Shape),
     /// Axis `k` of the result is axis `permutation[k]` of the source.
     Permute(SmallVec<[u8; 8]>),
-    /// Axes of extent 1 repeated, and new leading axes.
+    /// Broadcasting: axes of extent 1 repeated, and new leading axes.
     Expand(Shape),
-    /// A span of each axis.
+    /// A slice along each axis.
     Slice(SmallVec<[Span; 4]>),
 }
 
@@ -121,12 +121,12 @@ impl Layout {
     /// The lowest and highest position reached, or `None` when the layout has no element.
     ///
     /// # Panics
-    /// If a position is negative or beyond all addresses. Layouts of tensors are [checked](Layout::check).
+    /// If a position is negative or out of the address space. Layouts of tensors are [checked](Layout::check).
     pub fn reach(&self) -> Option<(usize, usize)> {
         self.checked_reach().expect("layouts of tensors are checked when they are made")
     }
 
-    /// [`Layout::reach`], or `Err` where a position is negative or beyond all addresses.
+    /// [`Layout::reach`], or `Err` if a position is negative or out of the address space.
     fn checked_reach(&self) -> std::result::Result<Option<(usize, usize)>, ()> {
         if self.shape.contains(&0) {
             return Ok(None);
@@ -146,38 +146,36 @@ impl Layout {
         }
     }
 
-    /// Refuses layouts that no tensor can have: a shape that is none, another number of strides than axes, positions that
-    /// are negative or beyond all addresses.
+    /// Rejects invalid layouts: an invalid shape, the wrong number of strides, positions that are negative or out of
+    /// the address space.
     pub fn check(&self, op: &'static str) -> Result<()> {
         self.shape.check(op)?;
         if self.strides.len() != self.shape.rank() {
-            let detail = format!("{} strides for shape {}", self.strides.len(), self.shape);
+            let detail = format!("got {} strides for shape {}", self.strides.len(), self.shape);
             return Err(Error::argument(op, detail));
         }
         if self.checked_reach().is_err() {
             let (strides, offset) = (self.strides.as_slice(), self.offset);
-            let detail = format!(
-                "strides {strides:?} and offset {offset} of shape {} reach positions that no memory has",
-                self.shape
-            );
+            let detail =
+                format!("strides {strides:?} and offset {offset} of shape {} are out of range", self.shape);
             return Err(Error::argument(op, detail));
         }
         Ok(())
     }
 
-    /// [`Layout::check`], and rejects positions beyond that many elements.
+    /// [`Layout::check`], and rejects positions beyond this number of elements.
     pub fn check_within(&self, op: &'static str, elements: usize) -> Result<()> {
         self.check(op)?;
         match self.reach() {
             Some((_, high)) if high >= elements => {
-                let detail = format!("{self} reaches element {high} of memory that has {elements}");
+                let detail = format!("{self} reaches element {high}, but the memory has {elements}");
                 Err(Error::argument(op, detail))
             }
             _ => Ok(()),
         }
     }
 
-    /// The layout of `view` over this one, or `None` for a reshape that needs the elements moved.
+    /// The layout of `view` applied to this one, or `None` for a reshape that has to move elements.
     pub fn view(&self, view: &View) -> Option<Layout> {
         Some(match view {
             View::Reshape(shape) => return self.reshape(shape),
@@ -212,8 +210,8 @@ impl Layout {
         }
     }
 
-    /// Reshapes without moving elements, where strides allow it: each run of source axes that can be
-    /// walked with one stride is dealt out again to the axes of the new shape.
+    /// Reshapes without moving elements, if the strides allow it: each run of source axes that can be walked with one
+    /// stride is split into axes of the new shape.
     fn reshape(&self, shape: &Shape) -> Option<Layout> {
         if shape.contains(&0) {
             return Some(Layout { offset: self.offset, ..Layout::contiguous(shape) });
@@ -320,12 +318,12 @@ mod tests {
             offset,
         };
         let message = |layout: Layout, n| layout.check_within("test", n).unwrap_err().to_string();
-        assert!(message(layout(&[4], &[-1], 2), 10).contains("no memory has"));
-        assert!(message(layout(&[3, 3], &[isize::MAX, isize::MAX], 0), 10).contains("no memory has"));
-        assert!(message(layout(&[3], &[isize::MIN], usize::MAX), 10).contains("no memory has"));
+        assert!(message(layout(&[4], &[-1], 2), 10).contains("out of range"));
+        assert!(message(layout(&[3, 3], &[isize::MAX, isize::MAX], 0), 10).contains("out of range"));
+        assert!(message(layout(&[3], &[isize::MIN], usize::MAX), 10).contains("out of range"));
         assert!(message(layout(&[4], &[1, 1], 0), 10).contains("2 strides"));
         assert!(message(layout(&[1; 13], &[1; 13], 0), 10).contains("at most 12 axes"));
-        assert!(message(layout(&[4], &[3], 1), 10).contains("element 10 of memory that has 10"));
+        assert!(message(layout(&[4], &[3], 1), 10).contains("element 10, but the memory has 10"));
         assert!(layout(&[4], &[-3], 9).check_within("test", 10).is_ok());
         assert!(layout(&[0, 4], &[1, isize::MAX], 0).check_within("test", 0).is_ok(), "nothing is read");
     }

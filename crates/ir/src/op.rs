@@ -5,6 +5,7 @@ pub use crate::spec::{
 };
 
 use crate::custom::CustomKernel;
+use crate::dtype::{Number, ScalarType};
 use crate::elementwise::ElementwiseOp;
 use crate::layout::{Layout, Span, View};
 use crate::shape::Shape;
@@ -12,12 +13,12 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_blocks::BlockFormat;
 
-/// What a node computes. Operands have been cast and broadcast by the time a node exists.
+/// The op of a node. Operands have already been cast and broadcast.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// A tensor with a value, in a buffer with this layout; a donated one may be overwritten.
     Leaf {
-        /// Where its elements lie.
+        /// The layout of its elements.
         layout: Layout,
         /// Whether its buffer may be updated in place.
         donated: bool,
@@ -28,35 +29,35 @@ pub enum Op {
     Iota,
     /// An op of the elementwise table.
     Elementwise(ElementwiseOp),
-    /// Conversion to the node's dtype.
+    /// A cast to the node's dtype.
     Cast,
     /// A movement op.
     View(View),
     /// A reduction; the reduced axes are dropped.
     Reduce(ReduceOp, Axes),
-    /// The position of an extreme along an axis, as i64; the axis is dropped.
+    /// The position of the minimum or maximum along an axis, as i64; the axis is dropped.
     ArgReduce(ArgOp, u8),
-    /// A running reduction along the last axis.
+    /// A cumulative reduction along the last axis.
     Scan(ScanOp),
-    /// The first `limit` elements of each row (last axis) in stable order; NaN counts as largest.
+    /// The first `limit` elements of each row (last axis), sorted stably; NaN sorts last.
     Sort {
-        /// Largest first.
+        /// Descending order.
         descending: bool,
-        /// How many to keep.
+        /// Number of elements to keep.
         limit: usize,
     },
-    /// The positions, as i64, of what [`Op::Sort`] gives.
+    /// The positions, as i64, of the elements of [`Op::Sort`].
     ArgSort {
-        /// Largest first.
+        /// Descending order.
         descending: bool,
-        /// How many to keep.
+        /// Number of elements to keep.
         limit: usize,
     },
     /// `[…, m, k] · […, k, n]`.
     Matmul,
     /// Softmax along the last axis.
     Softmax {
-        /// The logarithm of it instead.
+        /// Log-softmax instead.
         log: bool,
     },
     /// `x / √(mean(x²) + eps) · weight` along the last axis; the weight is optional.
@@ -69,7 +70,8 @@ pub enum Op {
         /// Added to the variance.
         eps: Bits,
     },
-    /// Rotary embedding of `x [… , d]` by `positions […]` (i32) and `frequencies [r/2]` (f32); elements beyond `r` pass.
+    /// Rotary embedding of `x [… , d]` by `positions […]` (i32) and `frequencies [r/2]` (f32); elements beyond `r`
+    /// are unchanged.
     Rope(RopeStyle),
     /// Scaled-dot-product attention of q `[b, h, t, d]`, k `[b, g, s, d]`, v `[b, g, s, e]`; `g` divides `h`.
     Attention(AttentionSpec),
@@ -85,43 +87,43 @@ pub enum Op {
         /// Set or add.
         mode: ScatterMode,
     },
-    /// Operands one after the other along an axis.
+    /// Operands joined along an axis.
     Concat {
-        /// The axis joined.
+        /// The axis.
         axis: u8,
     },
     /// A copy of the first operand with a slice replaced by the second.
     UpdateSlice(SmallVec<[Span; 4]>),
-    /// The first operand with the second written from row `start` (third operand, i32, one element) of an axis on; in
-    /// place when the first is a donated leaf.
+    /// The first operand with the second written along an axis from row `start` on (third operand, i32, one element);
+    /// in place if the first is a donated leaf.
     WriteAt {
-        /// The axis written along.
+        /// The axis.
         axis: u8,
     },
     /// `x […, k] · Wᵀ` with `W [n, k]` given as the bytes of quantised rows.
     QuantMatmul {
-        /// How the rows are coded.
+        /// Format of the rows.
         format: BlockFormat,
-        /// How `x` is read.
+        /// Precision of the activations.
         activations: Activations,
     },
-    /// `out[r, j] = W[experts[r, j]] · x[r]` for rows `x [r, k]`, chosen matrices `experts [r, j]` of a stack
-    /// `W [e, n, k]`, and the stack given as the bytes of quantised rows. Negative choices count from the end.
+    /// `out[r, j] = W[experts[r, j]] · x[r]` for rows `x [r, k]`, chosen matrices `experts [r, j]` of a stack `W [e,
+    /// n, k]`, which is given as the bytes of quantised rows. Negative choices count from the end.
     ExpertMatmul {
-        /// How the rows are coded.
+        /// Format of the rows.
         format: BlockFormat,
-        /// How `x` is read.
+        /// Precision of the activations.
         activations: Activations,
     },
     /// Rows of a quantised matrix by index, as floats.
     QuantGather {
-        /// How the rows are coded.
+        /// Format of the rows.
         format: BlockFormat,
     },
-    /// RWKV-7's recurrence over r, w, k, a, b `[t, h, d]`, v `[t, h, n]` and a state `[h, n, d]`; the result is the outputs
-    /// and then the new state, flat.
+    /// RWKV-7's recurrence over r, w, k, a, b `[t, h, d]`, v `[t, h, n]` and a state `[h, n, d]`; the result is the
+    /// outputs and then the new state, flat.
     Wkv7,
-    /// A user's own kernel over row-major operands.
+    /// A user-defined kernel over row-major operands.
     Custom(Arc<CustomKernel>),
 }
 
@@ -164,40 +166,53 @@ impl Op {
     }
 }
 
+/// What the planner does with a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Read where it is needed: a value in memory, a constant, or a position.
+    Source,
+    /// Moves elements: part of how its readers address theirs.
+    View,
+    /// Elementwise code, which can be fused into other kernels.
+    Code,
+    /// Needs a kernel or a copy of its own.
+    Kernel,
+}
+
 /// How a kernel reads an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
-    /// Element by element, so that elementwise code can be fused in front of it.
+    /// Element by element, so that elementwise code can be fused into it.
     Fused,
-    /// At places of its own choosing: the operand is in memory.
+    /// At arbitrary positions: the operand is in memory.
     Plain,
 }
 
-/// A row of the table of kernel families: what is true of one on every device.
+/// A row of the table of kernel families: properties that hold on every device.
 struct Row {
     name: &'static str,
-    /// How each operand of the op is read; the last entry stands for all that follow.
+    /// How each operand of the op is read; the last entry applies to all further ones.
     operands: &'static [Reads],
-    /// Whether elementwise code can be fused behind it. What writes into a buffer that others have written has no room for code.
+    /// Whether an elementwise epilogue can be fused. Kernels that write into an existing buffer cannot take one.
     epilogue: bool,
-    /// Whether its own work can find a fault in the data.
+    /// Whether the kernel itself can detect a fault in the data.
     faults: bool,
-    /// Floating-point operations, given the operands' shapes and the result's; a multiply-add counts as two. Kernels that do a few
-    /// per element are bound by memory and count as none.
+    /// Floating-point operations, given the shapes of the operands and the result; a multiply-add counts as two.
+    /// Kernels with only a few per element are memory-bound and count as none.
     flops: fn(&[Shape], &Shape) -> f64,
 }
 
-/// Turns the table into [`Family`] and its rows.
+/// Generates [`Family`] from the table.
 macro_rules! families {
     ($($(#[$doc:meta])* $family:ident $name:literal [$($reads:ident),*] $epilogue:ident $faults:ident $flops:expr;)*) => {
-        /// A kernel family: what one set of kernels per device computes.
+        /// A kernel family: ops that share a set of kernels per device.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Family {
             $($(#[$doc])* $family,)*
         }
 
         impl Family {
-            /// Every family.
+            /// All families.
             pub const ALL: &'static [Family] = &[$(Family::$family),*];
 
             fn row(self) -> &'static Row {
@@ -221,52 +236,52 @@ macro_rules! families {
     (@safe) => { false };
 }
 
-/// No flops to speak of.
+/// Negligible flops.
 const FEW: fn(&[Shape], &Shape) -> f64 = |_, _| 0.0;
 /// A multiply-add per element of the result and of the rows of the first operand.
 const PRODUCT: fn(&[Shape], &Shape) -> f64 =
     |x, out| 2.0 * out.count() as f64 * x[0].last().copied().unwrap_or(0) as f64;
 
 families! {
-    /// Elementwise code alone.
+    /// Elementwise steps.
     Map "map" [Fused] epilogue safe FEW;
     /// Reductions over axes.
     Reduce "reduce" [Fused] epilogue safe FEW;
-    /// Positions of extremes.
+    /// Arg-reductions.
     ArgReduce "arg_reduce" [Fused] epilogue safe FEW;
-    /// Running reductions.
+    /// Cumulative reductions.
     Scan "scan" [Fused] epilogue safe FEW;
-    /// Sorted rows.
+    /// Sorting of rows.
     Sort "sort" [Fused] epilogue safe FEW;
-    /// The positions that sort rows.
+    /// Argsort of rows.
     ArgSort "argsort" [Fused] epilogue safe FEW;
     /// Softmax of rows.
     Softmax "softmax" [Fused] epilogue safe FEW;
-    /// Rows over their root mean square.
+    /// RMS norm of rows.
     RmsNorm "rms_norm" [Fused] epilogue safe FEW;
-    /// Rows with mean 0 and variance 1.
+    /// Layer norm of rows.
     LayerNorm "layer_norm" [Fused] epilogue safe FEW;
     /// Rotary embedding.
     Rope "rope" [Fused] epilogue safe FEW;
-    /// Products of matrices.
+    /// Matrix products.
     Matmul "matmul" [Fused] epilogue safe PRODUCT;
     /// Scaled-dot-product attention.
     Attention "attention" [Plain] epilogue safe |x, out| 4.0 * out.count() as f64 * x[1][2] as f64;
-    /// Elements by index.
+    /// Gather.
     Gather "gather" [Plain, Fused] epilogue faults FEW;
-    /// Elements to an index.
+    /// Scatter.
     Scatter "scatter" [Fused] last faults FEW;
-    /// Rows to a position.
+    /// Rows written at a position.
     WriteAt "write_at" [Plain, Fused, Plain] last faults FEW;
     /// Products with quantised matrices.
     QuantMatmul "quant_matmul" [Fused, Plain] epilogue safe PRODUCT;
     /// Products of each row with the quantised matrices chosen for it.
     ExpertMatmul "expert_matmul" [Fused, Plain, Fused] epilogue faults PRODUCT;
-    /// Rows of quantised matrices.
+    /// Gather of quantised rows.
     QuantGather "quant_gather" [Plain, Fused] epilogue faults FEW;
     /// RWKV-7's recurrence: two products of the state with a vector, and its update, in each step.
     Wkv7 "wkv7" [Plain] last safe |x, _| 7.0 * x[6].count() as f64 * x[0][0] as f64;
-    /// A user's kernel.
+    /// A user-defined kernel.
     Custom "custom" [Plain] last safe FEW;
 }
 
@@ -282,24 +297,66 @@ impl Family {
         operands[slot.min(operands.len() - 1)]
     }
 
-    /// Whether elementwise code can be fused behind it.
+    /// Whether an elementwise epilogue can be fused.
     pub fn takes_epilogue(self) -> bool {
         self.row().epilogue
     }
 
-    /// Whether its own work can end in a fault.
+    /// Whether the kernel itself can end in a fault.
     pub fn can_fault(self) -> bool {
         self.row().faults
     }
 
-    /// Floating-point operations, given the operands' shapes and the result's.
+    /// Floating-point operations, given the shapes of the operands and the result.
     pub fn flops(self, operands: &[Shape], result: &Shape) -> f64 {
         (self.row().flops)(operands, result)
     }
 }
 
 impl Op {
-    /// The family whose kernels compute it; what moves or fills elements is elementwise code.
+    /// What the planner does with a node of this op.
+    pub fn role(&self) -> Role {
+        match self {
+            Op::Leaf { .. } | Op::Constant | Op::Iota => Role::Source,
+            Op::View(_) => Role::View,
+            Op::Elementwise(_) | Op::Cast => Role::Code,
+            Op::Concat { .. } | Op::UpdateSlice(_) => Role::Kernel,
+            other => {
+                debug_assert!(other.family() != Family::Map, "{} has no kernel", other.name());
+                Role::Kernel
+            }
+        }
+    }
+
+    /// The value of a result that has elements although its first operand has none; `None` if that cannot be, or if
+    /// the family's kernels handle it.
+    pub fn of_nothing(&self, compute: ScalarType) -> Option<Number> {
+        match self.family() {
+            Family::Reduce => {
+                let Op::Reduce(op, _) = self else { unreachable!("the family has one op") };
+                Some(op.identity(compute))
+            }
+            // Sums of no products.
+            Family::Matmul | Family::QuantMatmul => Some(Number::Int(0)),
+            // A row without elements has no result, and an index into nothing is a fault.
+            Family::Map
+            | Family::ArgReduce
+            | Family::Scan
+            | Family::Sort
+            | Family::ArgSort
+            | Family::Softmax
+            | Family::RmsNorm
+            | Family::LayerNorm
+            | Family::Rope
+            | Family::Gather
+            | Family::ExpertMatmul
+            | Family::QuantGather => None,
+            // These copy what they do not compute, or define the case themselves.
+            Family::Attention | Family::Scatter | Family::WriteAt | Family::Wkv7 | Family::Custom => None,
+        }
+    }
+
+    /// The family whose kernels compute the op; moving and filling elements is elementwise code.
     pub fn family(&self) -> Family {
         match self {
             Op::Leaf { .. } | Op::Constant | Op::Iota | Op::Elementwise(_) | Op::Cast | Op::View(_) => {

@@ -1,4 +1,4 @@
-//! Scalar programs: the straight-line code that runs once per element of a fused kernel.
+//! Scalar programs: the straight-line code that a fused kernel runs once per element.
 //!
 //! A program is a list of instructions in SSA form over the seven [`ScalarType`]s. The op table defines each
 //! elementwise op as such code through a [`Builder`]; the planner concatenates the code of fused ops; a
@@ -17,7 +17,7 @@ pub type Reg = u16;
 pub enum UnaryFn {
     Neg,
     Abs,
-    /// Bitwise complement; on a bool, negation.
+    /// Bitwise complement; logical negation of a bool.
     Not,
     Sqrt,
     Rsqrt,
@@ -43,17 +43,17 @@ pub enum UnaryFn {
     Erf,
     Floor,
     Ceil,
-    /// To the nearest integer, ties to even.
+    /// Rounds to the nearest integer, ties to even.
     Round,
     Trunc,
     /// The bits of a float as a signed integer of the same width.
     ToBits,
-    /// The float whose bits a signed integer holds.
+    /// The float with the bits of a signed integer.
     FromBits,
 }
 
 impl UnaryFn {
-    /// The function's name, as C has it.
+    /// The function's name in C.
     pub fn name(self) -> &'static str {
         match self {
             UnaryFn::Neg => "neg",
@@ -135,7 +135,7 @@ pub enum BinaryFn {
 pub enum Instr {
     /// Element of operand `.0`, widened from its dtype to the compute type.
     Load(u16, ScalarType),
-    /// Run-time scalar parameter `.0`, already of the compute type.
+    /// Run-time scalar parameter `.0`, already in the compute type.
     Param(u32, ScalarType),
     /// A literal that is part of the op's definition.
     Literal(Number, ScalarType),
@@ -143,7 +143,7 @@ pub enum Instr {
     Unary(UnaryFn, ScalarType, Reg),
     /// A function of two registers; the type is the arguments'.
     Binary(BinaryFn, ScalarType, Reg, Reg),
-    /// `a·b + c`, rounded once where the device can.
+    /// `a·b + c`, rounded once if the device supports it.
     Fma(ScalarType, Reg, Reg, Reg),
     /// `if c { a } else { b }`, both evaluated.
     Select(ScalarType, Reg, Reg, Reg),
@@ -199,7 +199,7 @@ impl Instr {
         }
     }
 
-    /// True where running the instruction can end in a [`Fault`](crate::error::Fault).
+    /// Whether the instruction can end in a [`Fault`](crate::error::Fault).
     pub fn can_fault(&self) -> bool {
         match self {
             Instr::Binary(BinaryFn::FloorDiv | BinaryFn::FloorRem, _, _, _) => true,
@@ -247,7 +247,7 @@ impl Program {
         Program { instrs: vec![Instr::Load(0, t)], results: vec![0] }
     }
 
-    /// True when the only thing done is to pass operand 0 on.
+    /// Whether the program only returns operand 0.
     pub fn is_identity(&self) -> bool {
         self.results == [0] && matches!(self.instrs.as_slice(), [Instr::Load(0, _)])
     }
@@ -257,19 +257,19 @@ impl Program {
         self.instrs[self.results[i] as usize].result()
     }
 
-    /// True where an instruction can fault.
+    /// Whether an instruction can fault.
     pub fn can_fault(&self) -> bool {
         self.instrs.iter().any(Instr::can_fault)
     }
 
-    /// Arithmetic instructions, as a measure of work.
+    /// The number of arithmetic instructions, as a measure of work.
     pub fn cost(&self) -> usize {
         let is_work = |i: &&Instr| !matches!(i, Instr::Load(..) | Instr::Param(..) | Instr::Literal(..));
         self.instrs.iter().filter(is_work).count()
     }
 }
 
-/// Writes programs; equal instructions are emitted once.
+/// A builder of programs; equal instructions are emitted once.
 #[derive(Default)]
 pub struct Builder {
     state: RefCell<BuilderState>,
@@ -285,9 +285,9 @@ struct BuilderState {
 #[derive(Clone, Copy)]
 pub struct Val<'b> {
     builder: &'b Builder,
-    /// Where the value is.
+    /// The register.
     pub reg: Reg,
-    /// Its type.
+    /// The type.
     pub ty: ScalarType,
 }
 
@@ -297,7 +297,7 @@ impl Builder {
         Builder::default()
     }
 
-    /// Appends an instruction, or finds the equal one that is there already.
+    /// Appends an instruction, or finds an equal one.
     pub fn emit(&self, instr: Instr) -> Val<'_> {
         let mut state = self.state.borrow_mut();
         let ty = instr.result();
@@ -310,17 +310,17 @@ impl Builder {
         Val { builder: self, reg, ty }
     }
 
-    /// How many instructions there are.
+    /// The number of instructions.
     pub fn len(&self) -> usize {
         self.state.borrow().instrs.len()
     }
 
-    /// True when nothing has been emitted.
+    /// Whether nothing has been emitted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The instruction whose result is in a register.
+    /// The instruction that defines a register.
     pub fn instr(&self, reg: Reg) -> Instr {
         self.state.borrow().instrs[reg as usize]
     }
@@ -335,7 +335,7 @@ impl Builder {
         self.emit(Instr::Literal(value.into().cast(ty.dtype()), ty))
     }
 
-    /// The finished program, without instructions that no result needs.
+    /// Finishes the program, removing instructions that no result needs.
     pub fn finish(self, results: Vec<Reg>) -> Program {
         let instrs = self.state.into_inner().instrs;
         let mut needed = vec![false; instrs.len()];
@@ -359,7 +359,7 @@ impl Builder {
 }
 
 impl<'b> Val<'b> {
-    /// The builder that the value belongs to.
+    /// The value's builder.
     pub fn builder(self) -> &'b Builder {
         self.builder
     }
@@ -398,8 +398,8 @@ impl<'b> Val<'b> {
         }
     }
 
-    /// The value as an element of `dtype` reads back: rounded or wrapped where `dtype` is narrower than
-    /// its compute type.
+    /// The value as it reads back from an element of `dtype`: rounded or wrapped if `dtype` is narrower than its
+    /// compute type.
     pub fn narrow(self, dtype: DType) -> Val<'b> {
         if dtype.compute().dtype() == dtype {
             self

@@ -10,7 +10,7 @@ use std::ops::Deref;
 /// The largest rank a tensor may have.
 pub const MAX_RANK: usize = 12;
 
-/// The most elements a tensor may have, extents of 0 left out: with the widest dtype, they are still addressable.
+/// The maximum number of elements of a tensor, ignoring extents of 0: even in the widest dtype, they are addressable.
 pub const MAX_ELEMENTS: usize = isize::MAX as usize / DType::MAX_SIZE;
 
 /// The extents of a tensor, outermost first.
@@ -37,13 +37,12 @@ impl Shape {
         Shape::default()
     }
 
-    /// How many elements the shape holds. Shapes of tensors are checked on creation, so this does not
-    /// overflow.
+    /// The number of elements. Shapes of tensors are checked on creation, so this does not overflow.
     pub fn count(&self) -> usize {
         self.0.iter().product()
     }
 
-    /// The element count, or `None` where it overflows `usize`.
+    /// The number of elements, or `None` if it overflows `usize`.
     pub fn checked_count(&self) -> Option<usize> {
         if self.0.contains(&0) {
             return Some(0);
@@ -51,7 +50,7 @@ impl Shape {
         self.0.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
     }
 
-    /// Refuses shapes that no tensor of any dtype can have: too many axes, or more elements than can be addressed.
+    /// Rejects invalid shapes: too many axes, or more elements than can be addressed in any dtype.
     pub fn check(&self, op: &'static str) -> Result<()> {
         if self.rank() > MAX_RANK {
             return Err(Error::shape(op, &[self], format!("at most {MAX_RANK} axes")));
@@ -68,7 +67,7 @@ impl Shape {
         self.0.len()
     }
 
-    /// A non-negative axis from one that may count from the end.
+    /// Converts an axis that may count from the end to a non-negative one.
     pub fn axis(&self, op: &'static str, axis: isize) -> Result<usize> {
         let rank = self.rank() as isize;
         let resolved = if axis < 0 { axis + rank } else { axis };
@@ -100,7 +99,7 @@ impl Shape {
         shape
     }
 
-    /// The common shape of two operands under NumPy broadcasting.
+    /// The broadcast shape of two operands, by NumPy's rules.
     pub fn broadcast(op: &'static str, a: &Shape, b: &Shape) -> Result<Shape> {
         if a == b {
             return Ok(a.clone());

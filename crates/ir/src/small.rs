@@ -1,7 +1,7 @@
-//! Small graphs: a few elementwise ops over few elements, taken from nodes as they are.
+//! Small graphs: a few elementwise ops over few elements, run directly from the nodes.
 //!
-//! Tracing, hashing and looking up a plan costs more than adding sixteen numbers. A graph that is nothing but elementwise
-//! ops, all of one small shape and of dtypes that are computed as they are stored, can be run from a list of its steps.
+//! Tracing, hashing and looking up a plan costs more than adding sixteen numbers. A graph of elementwise ops only,
+//! all of one small shape and of dtypes that are computed as stored, can be run from a list of its steps.
 
 use crate::dtype::{DType, Number};
 use crate::elementwise::{ElementwiseOp, MAX_ARITY};
@@ -10,38 +10,38 @@ use crate::layout::View;
 use crate::op::Op;
 use smallvec::SmallVec;
 
-/// Elements of a small graph's values, at most.
+/// Maximum number of elements per value of a small graph.
 pub const MAX_COUNT: usize = 1024;
 
-/// Values of a small graph, operands and constants included, at most.
+/// Maximum number of values in a small graph, including operands and constants.
 pub const MAX_STEPS: usize = 32;
 
-/// A step of a small graph; its value has the graph's shape. Operands are positions of earlier steps.
+/// A step of a small graph; its value has the graph's shape. Operands are indices of earlier steps.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SmallStep<L> {
-    /// Elements side by side in a leaf, from the element `offset` on.
+    /// Contiguous elements of a leaf, from element `offset` on.
     Leaf(L, usize),
-    /// The element `offset` of a leaf, everywhere.
+    /// The element `offset` of a leaf, broadcast.
     Spread(L, usize),
-    /// A number everywhere.
+    /// A number, broadcast.
     Constant(Number),
     /// An op of the elementwise table.
     Elementwise(ElementwiseOp, [u8; MAX_ARITY]),
-    /// Conversion from the operand's dtype.
+    /// A cast from the operand's dtype.
     Cast(u8),
 }
 
 /// A small graph; the last step is its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmallGraph<L> {
-    /// Elements of every value.
+    /// Number of elements of every value.
     pub count: usize,
-    /// Each step, and the dtype of its value.
+    /// The steps, with the dtypes of their values.
     pub steps: SmallVec<[(SmallStep<L>, DType); 6]>,
 }
 
 impl<L> SmallGraph<L> {
-    /// The graph behind a node, if it is a small one and `leaf` accepts all of its leaves.
+    /// The graph behind a node, if it is small and `leaf` accepts all of its leaves.
     pub fn of(node: &Node, leaf: impl FnMut(&Leaf) -> Option<L>) -> Option<SmallGraph<L>> {
         let count = node.shape().count();
         if count == 0 || count > MAX_COUNT {
@@ -61,16 +61,16 @@ impl<L> SmallGraph<L> {
 
 struct Walk<L, F> {
     graph: SmallGraph<L>,
-    /// The node of each step. All of them live: a node keeps its operands until it has a value, and is locked until they have
-    /// been visited.
+    /// The node of each step. All of them are alive: a node keeps its operands until it has a value, and is locked
+    /// until they have been visited.
     seen: SmallVec<[*const Node; 6]>,
-    /// Nodes between the root and the one that is visited.
+    /// The depth of the node being visited.
     depth: usize,
     leaf: F,
 }
 
 impl<L, F: FnMut(&Leaf) -> Option<L>> Walk<L, F> {
-    /// The step of a node. Recursion goes no deeper than a small graph has steps.
+    /// The step of a node. Recursion is no deeper than the maximum number of steps.
     fn visit(&mut self, node: &Node) -> Option<u8> {
         if let Some(known) = self.seen.iter().position(|&seen| std::ptr::eq(seen, node)) {
             return Some(known as u8);
@@ -102,7 +102,7 @@ impl<L, F: FnMut(&Leaf) -> Option<L>> Walk<L, F> {
         Some(self.seen.len() as u8 - 1)
     }
 
-    /// A single element that is repeated.
+    /// A single element that is broadcast.
     fn spread(&mut self, node: &Node) -> Option<SmallStep<L>> {
         match &*node.state.lock() {
             State::Constant(value) => Some(SmallStep::Constant(*value)),

@@ -1,4 +1,4 @@
-//! What ops are told beyond their operands.
+//! Parameters of ops other than their operands.
 
 use crate::dtype::{Number, ScalarType};
 use crate::scalar::BinaryFn;
@@ -37,17 +37,17 @@ impl Axes {
         Axes(self.0 | 1 << axis)
     }
 
-    /// Whether the axis is in the set.
+    /// Whether the set contains the axis.
     pub fn contains(self, axis: usize) -> bool {
         self.0 >> axis & 1 == 1
     }
 
-    /// The axes in rising order.
+    /// The axes in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..32).filter(move |&axis| self.contains(axis))
     }
 
-    /// True when no axis is in the set.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -62,13 +62,13 @@ impl FromIterator<usize> for Axes {
 /// How a reduction combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
-    /// Σ; integers accumulate in 64 bits.
+    /// Sum; integers accumulate in 64 bits.
     Sum,
-    /// Π; integers accumulate in 64 bits.
+    /// Product; integers accumulate in 64 bits.
     Prod,
-    /// The smallest; NaN if any is.
+    /// Minimum; NaN if any element is.
     Min,
-    /// The largest; NaN if any is.
+    /// Maximum; NaN if any element is.
     Max,
     /// Whether any is true.
     Any,
@@ -77,7 +77,7 @@ pub enum ReduceOp {
 }
 
 impl ReduceOp {
-    /// Every reduction.
+    /// All reductions.
     pub const ALL: [ReduceOp; 6] =
         [ReduceOp::Sum, ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max, ReduceOp::Any, ReduceOp::All];
 
@@ -93,7 +93,7 @@ impl ReduceOp {
         }
     }
 
-    /// How two elements combine.
+    /// The combination of two elements.
     pub fn function(self) -> BinaryFn {
         match self {
             ReduceOp::Sum => BinaryFn::Add,
@@ -105,7 +105,7 @@ impl ReduceOp {
         }
     }
 
-    /// What combines with any element of a type to that element.
+    /// The identity element for a type.
     pub fn identity(self, t: ScalarType) -> Number {
         let range = t.dtype().integer_range();
         match (self, range) {
@@ -127,26 +127,26 @@ fn integer(value: i128) -> Number {
     i64::try_from(value).map_or(Number::Uint(value as u64), Number::Int)
 }
 
-/// Which extreme an arg-reduction looks for.
+/// The extreme of an arg-reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ArgOp {
-    /// The first position of the smallest (or of the first NaN).
+    /// The position of the first minimum (or the first NaN).
     Min,
-    /// The first position of the largest (or of the first NaN).
+    /// The position of the first maximum (or the first NaN).
     Max,
 }
 
 /// How a scan combines elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScanOp {
-    /// Running sum.
+    /// Cumulative sum.
     Sum,
-    /// Running product.
+    /// Cumulative product.
     Prod,
 }
 
 impl ScanOp {
-    /// The reduction that each element of the result is, over those up to it.
+    /// The reduction that each element of the result is, over the elements up to it.
     pub fn reduction(self) -> ReduceOp {
         match self {
             ScanOp::Sum => ReduceOp::Sum,
@@ -155,16 +155,16 @@ impl ScanOp {
     }
 }
 
-/// How scattered values meet what is there.
+/// How scattered values are combined with existing elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScatterMode {
-    /// The value replaces the element; among equal indices the last one wins on the CPU, any one on a GPU.
+    /// The value replaces the element; among equal indices the last one wins on the CPU, any of them on a GPU.
     Set,
     /// The value is added to the element.
     Add,
 }
 
-/// Which elements a rotary embedding pairs.
+/// How a rotary embedding pairs elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RopeStyle {
     /// Element `i` with element `i + d/2` (NeoX, HF Llama).
@@ -173,14 +173,14 @@ pub enum RopeStyle {
     Interleaved,
 }
 
-/// What scaled-dot-product attention is asked to do beyond `softmax(q·kᵀ·scale)·v`.
+/// Options of scaled-dot-product attention beyond `softmax(q·kᵀ·scale)·v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionSpec {
     /// Factor on the scores.
     pub scale: Bits,
     /// A fourth operand is added to the scores.
     pub mask: bool,
-    /// The operand after those has a score for each head, which takes its part of the softmax and gives nothing.
+    /// The next operand has attention sinks: a score per head that takes part in the softmax but contributes nothing.
     pub sinks: bool,
     /// A last operand (i32, one element) is the position of the first query; query `t` sees key `s` when
     /// `s ≤ position + t`.
@@ -191,10 +191,10 @@ pub struct AttentionSpec {
     pub softcap: Option<Bits>,
 }
 
-/// How floats are read that meet quantised weights.
+/// Precision of float activations that are multiplied by quantised weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Activations {
-    /// A device may round them to 8 bits with a scale per 32 values. CPUs do, and multiply twice as fast for it.
+    /// A device may round them to 8 bits with a scale per 32 values. CPUs do, which doubles their speed.
     #[default]
     Rounded,
     /// They keep at least 16 bits: devices give the same results up to the order of summation.

@@ -1,7 +1,7 @@
-//! Chat templates: the Jinja program in the metadata turns messages into the prompt that the model was trained on.
+//! Chat templates: the Jinja program in the metadata that turns messages into the prompt format of the model.
 //!
-//! Templates are written for Python's Jinja, so Python's string and list methods are there (`strip`, `split`,
-//! `items`, …), and the helpers that template authors count on: `raise_exception`, `strftime_now`, `tojson` with
+//! Templates are written for Python's Jinja, so Python's string and list methods are available (`strip`, `split`,
+//! `items`, …), and the helpers that template authors expect: `raise_exception`, `strftime_now`, `tojson` with
 //! `indent`. A template is pure: it sees only its arguments, and its time, memory and nesting are bounded: see
 //! [`TemplateLimits`].
 
@@ -21,7 +21,7 @@ use crate::tokenizer::Tokenizer;
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// `system`, `user`, `assistant`, or what else the template knows.
+    /// `system`, `user`, `assistant`, or another role that the template supports.
     pub role: String,
     /// The text.
     pub content: String,
@@ -46,7 +46,7 @@ pub struct ChatTemplate {
     eos: String,
     limits: TemplateLimits,
     source: String,
-    /// Why the template cannot be used: told when it is, because a model is of use without.
+    /// Why the template is unusable: reported when it is used, because the model is useful without it.
     broken: Option<String>,
 }
 
@@ -62,8 +62,7 @@ const GEMMA: &str = "{{ bos_token }}{% for m in messages %}<start_of_turn>\
                      {% endfor %}{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}";
 
 impl ChatTemplate {
-    /// The template in a model file; or the usual one for models whose vocabulary shows which that is; or `None` for
-    /// models without chat.
+    /// The template in a model file; otherwise the usual one for the vocabulary; or `None` for models without chat.
     pub fn from_gguf(gguf: &Gguf, tokenizer: &Tokenizer) -> Result<Option<ChatTemplate>> {
         let vocab = tokenizer.vocab();
         let text = |id: Option<u32>| {
@@ -97,7 +96,7 @@ impl ChatTemplate {
         ChatTemplate::within(TemplateLimits::default(), source, bos, eos)
     }
 
-    /// Compiles a template that may cost so much.
+    /// Compiles a template with custom limits.
     pub fn within(
         limits: TemplateLimits,
         source: &str,
@@ -142,15 +141,15 @@ impl ChatTemplate {
         Ok(environment)
     }
 
-    /// The prompt for a conversation; `answer` adds what opens the assistant's turn.
+    /// The prompt for a conversation; `answer` appends the start of the assistant's turn.
     pub fn render(&self, messages: &[Message], answer: bool) -> Result<String> {
         let given = messages.iter().map(|m| m.role.len() + m.content.len()).sum();
         let messages = messages.iter().map(Message::value).collect::<Vec<Value>>();
         self.render_values(given, Value::from(messages), answer, Value::UNDEFINED)
     }
 
-    /// The same for messages with more than a role and a text (`tool_calls`, `tool_call_id`, …), as the template's authors
-    /// know them. `extra` has the other names that it reads, such as `tools`.
+    /// The same for messages with more than role and text (`tool_calls`, `tool_call_id`, …). `extra` has the other
+    /// variables that the template reads, such as `tools`.
     pub fn render_json(
         &self,
         messages: &serde_json::Value,
@@ -164,7 +163,7 @@ impl ChatTemplate {
         self.render_values(given, value(messages)?, answer, value(extra)?)
     }
 
-    /// The text of the template.
+    /// The source of the template.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -200,13 +199,13 @@ impl ChatTemplate {
             ErrorKind::OutOfFuel => {
                 limits::exceeded("steps", format!("more than {} instructions", self.limits.steps))
             }
-            ErrorKind::WriteFailure => limits::exceeded("bytes", "too long a prompt".into()),
+            ErrorKind::WriteFailure => limits::exceeded("bytes", "the prompt is too long".into()),
             _ => failed(error),
         }
     }
 }
 
-/// A prompt that grows no further than its limit.
+/// An output buffer for the prompt, bounded in size.
 struct Prompt {
     bytes: Vec<u8>,
     most: usize,
@@ -225,22 +224,22 @@ impl std::io::Write for Prompt {
     }
 }
 
-/// Runs `f` on a thread with a stack that the deepest values and expressions within the limits fit.
+/// Runs `f` on a thread whose stack is large enough for the deepest values and expressions within the limits.
 fn on_deep_stack<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("wootz-template".into()).stack_size(limits::STACK);
         let thread = builder.spawn_scoped(scope, f);
-        let thread = thread.map_err(|e| Error::Template(format!("no thread to run it on: {e}")))?;
+        let thread = thread.map_err(|e| Error::Template(format!("cannot start a thread: {e}")))?;
         thread.join().map_err(|_| Error::Template("the template engine failed".into()))
     })
 }
 
-/// The error with its line, and without the wrapping of calls.
+/// The error with its line, without the wrapping of nested calls.
 fn failed(error: &minijinja::Error) -> Error {
     Error::Template(error.to_string())
 }
 
-/// The value itself, if it is not too large to be kept.
+/// Returns the value, if it is not too large to keep.
 fn bounded(value: Value) -> std::result::Result<Value, minijinja::Error> {
     let size = value.as_str().map(str::len).or_else(|| value.len().map(|items| items.saturating_mul(8)));
     limits::make(size.unwrap_or(0))?;
@@ -269,7 +268,7 @@ fn join(items: Value, by: Option<String>) -> std::result::Result<String, minijin
     Ok(text)
 }
 
-/// `tojson` as Python's templates mean it: `", "` and `": "` between items, or indented.
+/// `tojson` with Python's formatting: `", "` and `": "` separators, or indentation.
 fn tojson(value: Value, options: Kwargs) -> std::result::Result<Value, minijinja::Error> {
     let indent: Option<usize> = options.get("indent")?;
     for name in ["ensure_ascii", "separators", "sort_keys"] {
@@ -294,7 +293,7 @@ fn tojson(value: Value, options: Kwargs) -> std::result::Result<Value, minijinja
     Ok(Value::from_safe_string(String::from_utf8_lossy(&out.0).into_owned()))
 }
 
-/// Bytes that grow no further than a value may: JSON of JSON of JSON has twice the backslashes each time.
+/// An output buffer for JSON, bounded like a value: JSON of JSON of JSON doubles the backslashes each time.
 #[derive(Default)]
 struct Bounded(Vec<u8>);
 
@@ -309,7 +308,7 @@ impl std::io::Write for Bounded {
     }
 }
 
-/// Text for HTML; what is safe already stays as it is.
+/// Escapes text for HTML, unless it is marked as safe.
 fn escape(value: Value) -> std::result::Result<Value, minijinja::Error> {
     if value.is_safe() {
         return Ok(value);
@@ -320,7 +319,7 @@ fn escape(value: Value) -> std::result::Result<Value, minijinja::Error> {
     Ok(Value::from_safe_string(minijinja::HtmlEscape(&text).to_string()))
 }
 
-/// JSON on one line, with the spaces that Python puts.
+/// JSON on one line, with Python's spacing.
 struct Spaced;
 
 impl serde_json::ser::Formatter for Spaced {
@@ -343,7 +342,7 @@ impl serde_json::ser::Formatter for Spaced {
     }
 }
 
-/// The methods of Python's strings, dicts and lists that templates call.
+/// The methods of Python's strings, dicts and lists that templates use.
 fn python_method(
     _state: &mut State<'_, '_>,
     value: &Value,
@@ -463,7 +462,7 @@ fn seconds_now() -> i64 {
     now.map_or(0, |d| d.as_secs() as i64)
 }
 
-/// The time (UTC) in the directives that templates use; others are left as they are.
+/// The time (UTC) in strftime format; unsupported directives are copied.
 fn strftime(format: &str, seconds: i64) -> String {
     const MONTHS: [&str; 12] = [
         "January",

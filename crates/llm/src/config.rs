@@ -1,4 +1,4 @@
-//! A model's shape, from the metadata of its file; and the check of its tensors against it.
+//! A model's configuration, from the metadata of its file, and the validation of its tensors against it.
 
 mod attention;
 mod experts;
@@ -16,25 +16,25 @@ use keys::Keys;
 pub(crate) use keys::MAX_EXTENT;
 pub use recurrence::{Hybrid, MatrixStates, Recurrence, Recurrent};
 
-/// How positions beyond the training length are reached.
+/// How positions beyond the training length are supported.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RopeScaling {
-    /// Not at all (Llama 3's own scaling is a tensor of factors, `rope_freqs.weight`).
+    /// Not supported (Llama 3's own scaling is a tensor of factors, `rope_freqs.weight`).
     None,
     /// Positions divided by a factor.
     Linear(f32),
-    /// YaRN: low frequencies divided, high ones kept, a ramp between.
+    /// YaRN: low frequencies are divided, high ones kept, with a ramp in between.
     Yarn {
-        /// How much longer.
+        /// Extension factor.
         factor: f32,
-        /// The training length.
+        /// Training length.
         original_context: usize,
-        /// How much of the lengthening of queries and keys is taken back (DeepSeek's `mscale_all_dim`).
+        /// How much of the scaling of queries and keys is undone (DeepSeek's `mscale_all_dim`).
         log_multiplier: f32,
     },
 }
 
-/// Which values of a head turn together.
+/// Which values of a head are rotated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {
     /// Values 0 and 1, 2 and 3, …
@@ -43,10 +43,10 @@ pub enum Pairs {
     Halves,
 }
 
-/// Numbers of an attention model.
+/// Attention parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attention {
-    /// Query heads of this rank, which are all of them on one rank.
+    /// Query heads of this rank (all of them if there is one rank).
     pub heads: usize,
     /// Key and value heads.
     pub kv_heads: usize,
@@ -56,7 +56,7 @@ pub struct Attention {
     pub value_len: usize,
     /// How many values of a head are rotated.
     pub rope_len: usize,
-    /// Which of them turn together.
+    /// The pairing of rotated values.
     pub rope_pairs: Pairs,
     /// Base of the rotation frequencies.
     pub rope_base: f32,
@@ -70,21 +70,22 @@ pub struct Attention {
     pub window: Option<usize>,
     /// Which layers have the window.
     pub window_layers: WindowLayers,
-    /// What is different in layers with the window.
+    /// Overrides for layers with the window.
     pub local: Option<LocalHeads>,
-    /// Key and value heads of each layer, where they differ.
+    /// Key and value heads of each layer, if they differ.
     pub kv_heads_of: Vec<usize>,
-    /// How many layers, from the first, have keys and values of their own; the others use those of the last one of their kind.
+    /// How many layers, from the first, have their own keys and values; the others use those of the last one of their
+    /// kind.
     pub own_caches: Option<usize>,
     /// Heads that share one latent vector for keys and values.
     pub latent: Option<Latent>,
     /// Period of the layers: the last of each period does not rotate.
     pub unrotated_period: Option<usize>,
-    /// Factor on the scores, if it is not one over the root of a key's width.
+    /// Factor on the scores, if it is not 1/√(key width).
     pub scale: Option<f32>,
-    /// Soft limit of the scores.
+    /// Soft cap on the scores.
     pub softcap: Option<f32>,
-    /// How queries grow with the position.
+    /// Scaling of queries with the position.
     pub temperature: Option<Temperature>,
     /// The model's layers before the first of this rank.
     pub first_layer: usize,
@@ -101,7 +102,7 @@ pub enum WindowLayers {
     List(Vec<bool>),
 }
 
-/// Heads of layers with a window, where they are not those of the other layers.
+/// Heads of sliding-window layers, if they differ from those of other layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalHeads {
     /// Width of a key head.
@@ -112,13 +113,13 @@ pub struct LocalHeads {
     pub rope_len: usize,
 }
 
-/// Multi-head latent attention (DeepSeek-AI, 2024): what is kept of a token is one vector of `rank` values, from which every head
-/// makes its keys and values, and one rotated key for all heads.
+/// Multi-head latent attention (DeepSeek-AI, 2024): for each token one vector of `rank` values is cached, from which
+/// every head computes its keys and values, and one rotated key for all heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latent {
     /// Width of the vector.
     pub rank: usize,
-    /// Width between the two matrices that make queries, if there are two.
+    /// Width between the two query matrices, if there are two.
     pub query_rank: Option<usize>,
     /// Width of a head's key, of which the last `rope_len` values are rotated.
     pub key_len: usize,
@@ -126,7 +127,7 @@ pub struct Latent {
     pub value_len: usize,
 }
 
-/// What a layer keeps of each position.
+/// What a layer caches for each position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayerHeads {
     /// Key and value heads.
@@ -141,12 +142,13 @@ pub struct LayerHeads {
     pub window: Option<usize>,
 }
 
-/// Queries at position `p` are multiplied by `1 + scale · ln(1 + ⌊p / floor⌋)`, so that attention stays sharp over long texts.
+/// Queries at position `p` are multiplied by `1 + scale · ln(1 + ⌊p / floor⌋)`, so that attention stays sharp over
+/// long texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Temperature {
-    /// How fast.
+    /// Scale.
     pub scale: f32,
-    /// Positions before it starts.
+    /// Number of positions before it starts.
     pub floor: usize,
 }
 
@@ -155,11 +157,11 @@ pub struct Temperature {
 pub struct Scales {
     /// On embeddings.
     pub embedding: Option<f32>,
-    /// On what each part adds to the residual stream.
+    /// On the output of each sublayer, before it is added to the residual stream.
     pub residual: Option<f32>,
-    /// What logits are divided by.
+    /// Divisor of the logits.
     pub logits: Option<f32>,
-    /// Soft limit of the logits.
+    /// Soft cap on the logits.
     pub logit_cap: Option<f32>,
 }
 
@@ -187,25 +189,25 @@ impl Attention {
         }
     }
 
-    /// How many of `layers` layers keep keys and values of their own.
+    /// How many of `layers` layers have their own keys and values.
     pub fn caches(&self, layers: usize) -> usize {
         self.own_caches.map_or(layers, |own| own.min(layers))
     }
 }
 
-/// What mixes information between positions.
+/// How information is mixed between positions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mixer {
     /// Attention over a cache of keys and values.
     Attention(Box<Attention>),
     /// A state of fixed size.
     Recurrent(Recurrent),
-    /// Layers of either kind.
+    /// Layers of both kinds.
     Hybrid(Box<Hybrid>),
 }
 
 impl Mixer {
-    /// The numbers of its attention, if any layer attends.
+    /// The attention parameters, if any layer has attention.
     pub fn attention(&self) -> Option<&Attention> {
         match self {
             Mixer::Attention(attention) => Some(attention),
@@ -215,53 +217,67 @@ impl Mixer {
     }
 }
 
-/// A model's shape.
+/// A model's configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Family.
     pub family: Family,
-    /// Layers of this rank, which are all of them on one rank.
+    /// Layers of this rank (all of them if there is one rank).
     pub layers: usize,
     /// Layers of the model.
     pub all_layers: usize,
     /// Width of the residual stream.
     pub width: usize,
-    /// Width of the feed-forward part.
+    /// Width of the feed-forward network.
     pub ffn: usize,
-    /// The same of each layer, where they differ.
+    /// The same for each layer, if they differ.
     pub ffn_of: Vec<usize>,
-    /// Width of the embedding that each layer has of its own, if it does.
+    /// Width of the per-layer embeddings, if there are any.
     pub layer_embedding: Option<usize>,
-    /// Tokens.
+    /// Vocabulary size.
     pub vocab: usize,
-    /// Positions that the model was trained for.
+    /// Training context length.
     pub context: usize,
-    /// Added to the variance in norms.
+    /// Epsilon of norms.
     pub norm_epsilon: f32,
-    /// What mixes positions.
+    /// Mixing of positions.
     pub mixer: Mixer,
-    /// The experts of the feed-forward part, if it has any.
+    /// The mixture of experts, if there is one.
     pub experts: Option<Experts>,
     /// Constant factors.
     pub scales: Scales,
-    /// How a text's embedding comes from those of its tokens.
+    /// Pooling of embeddings.
     pub pooling: Pooling,
-    /// Width between the two matrices behind pooling, if there are any.
+    /// The token between the texts of a pair.
+    pub separator: Option<u32>,
+    /// Number of scores of a ranking model.
+    pub labels: usize,
+    /// Width between the two matrices after pooling, if there are any.
     pub dense_width: Option<usize>,
 }
 
-/// How a text's embedding comes from those of its tokens.
+/// Pooling of token vectors to a text's embedding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooling {
-    /// Their mean.
+    /// Mean.
     Mean,
-    /// The first token's.
+    /// First token.
     First,
-    /// The last token's.
+    /// Last token.
     Last,
+    /// Scores of a text for ranking, computed from the first token of an encoder, or the last one of a decoder.
+    Rank,
 }
 
 impl Config {
+    /// The part of a tensor that a token uses: of a stack of experts, those that are chosen for it.
+    pub fn used_part(&self, tensor: &str) -> f64 {
+        match self.experts {
+            Some(experts) if tensor.contains("_exps.") => experts.used as f64 / experts.count as f64,
+            _ => 1.0,
+        }
+    }
+
     /// Reads and checks the metadata.
     pub fn from_gguf(gguf: &Gguf) -> Result<Config> {
         let meta = gguf.metadata();
@@ -304,6 +320,11 @@ impl Config {
             experts,
             scales: scales(&keys, family, width)?,
             pooling: pooling(&keys, family)?,
+            separator: separator(gguf)?,
+            labels: keys
+                .meta
+                .array(&keys.key("classifier.output_labels"))
+                .map_or(1, |labels| labels.len().max(1)),
             dense_width: match family == Family::GemmaEmbedding && keys.has("dense_2_feat_out") {
                 true => Some(keys.extent("dense_2_feat_out")?),
                 false => None,
@@ -312,13 +333,14 @@ impl Config {
         config.tensor(gguf, "token_embd.weight", &[width, vocab.max(1)])?;
         let tokens = meta.optional("tokenizer.ggml.tokens", "an array", |v| v.as_array())?.map(|a| a.len());
         if let Some(tokens) = tokens.filter(|&t| t > vocab) {
-            let problem = format!("the vocabulary has {tokens} tokens, but token_embd.weight {vocab} rows");
+            let problem =
+                format!("the vocabulary has {tokens} tokens, but token_embd.weight has {vocab} rows");
             return Err(Error::Model(problem));
         }
         Ok(config)
     }
 
-    /// A tensor that must be there with these extents, fastest-varying first.
+    /// A required tensor with these extents, fastest-varying first.
     pub fn tensor<'g>(&self, gguf: &'g Gguf, name: &str, dims: &[usize]) -> Result<&'g Tensor> {
         let tensor = gguf.tensor(name)?;
         tensor.format()?;
@@ -332,16 +354,16 @@ impl Config {
     }
 }
 
-/// Layers of the network itself; those after it, which guess tokens further ahead, are not run.
+/// Layers of the network itself; those after it (multi-token prediction) are not run.
 fn layers(keys: &Keys<'_>) -> Result<usize> {
     let all = keys.extent("block_count")?;
     let key = keys.key("nextn_predict_layers");
     let ahead = keys.meta.optional(&key, "an integer", |v| v.as_u64())?.unwrap_or(0);
     let own = usize::try_from(ahead).ok().and_then(|ahead| all.checked_sub(ahead)).filter(|&own| own > 0);
-    own.ok_or_else(|| Error::Model(format!("{key} is {ahead}, of {all} layers in all")))
+    own.ok_or_else(|| Error::Model(format!("{key} is {ahead}, but there are only {all} layers")))
 }
 
-/// Width of the feed-forward part: the widest, where layers differ.
+/// Width of the feed-forward network: the maximum, if layers differ.
 fn ffn(keys: &Keys<'_>, family: Family, experts: Option<Experts>) -> Result<usize> {
     match family {
         Family::Mamba2 => Ok(keys.extent("embedding_length")?),
@@ -350,8 +372,8 @@ fn ffn(keys: &Keys<'_>, family: Family, experts: Option<Experts>) -> Result<usiz
     }
 }
 
-/// Positions that the model can be run with. Phi has factors for its original length and others for longer texts; the choice is
-/// for a whole text, and the original length is the one that is supported.
+/// Maximum supported context length. Phi has one set of factors for its original length and another for longer texts;
+/// the choice applies to an entire text, and only the original length is supported.
 fn context(keys: &Keys<'_>, gguf: &Gguf) -> Result<usize> {
     let context = keys.extent("context_length")?;
     match gguf.find_tensor("rope_factors_short.weight") {
@@ -377,7 +399,13 @@ fn scales(keys: &Keys<'_>, family: Family, width: usize) -> Result<Scales> {
     })
 }
 
-/// As the file says, or what models of the family do.
+/// The token between the texts of a pair, which GGUF misspells.
+fn separator(gguf: &Gguf) -> Result<Option<u32>> {
+    let key = "tokenizer.ggml.seperator_token_id";
+    Ok(gguf.metadata().optional(key, "a token id", |value| value.as_u64())?.map(|id| id as u32))
+}
+
+/// From the file, or the default of the family.
 fn pooling(keys: &Keys<'_>, family: Family) -> Result<Pooling> {
     let key = keys.key("pooling_type");
     match keys.meta.optional(&key, "an integer", |v| v.as_u64())? {
@@ -386,9 +414,10 @@ fn pooling(keys: &Keys<'_>, family: Family) -> Result<Pooling> {
         Some(1) => Ok(Pooling::Mean),
         Some(2) => Ok(Pooling::First),
         Some(3) => Ok(Pooling::Last),
+        Some(4) => Ok(Pooling::Rank),
         Some(other) => {
-            let known = "1 (mean), 2 (first token), 3 (last token)";
-            Err(Error::Model(format!("{key} is {other}, which is not one of those supported: {known}")))
+            let known = "1 (mean), 2 (first token), 3 (last token), 4 (ranking)";
+            Err(Error::Model(format!("{key} is {other}; supported: {known}")))
         }
     }
 }

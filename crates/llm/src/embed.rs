@@ -1,8 +1,8 @@
-//! Embeddings: a vector for each text, such that texts that mean the same have vectors that point the same way.
+//! Text embeddings: a vector per text, such that texts with similar meanings have similar directions.
 //!
-//! Encoders read texts in batches: texts of about the same length go together, filled up to a common length that does not
-//! depend on which texts they are, so that a text has the same vector whatever it is embedded with. Decoders read
-//! text by text, and the last token's vector stands for all.
+//! Encoders process texts in batches: texts of similar length are batched, padded to a length that does not depend on
+//! the other texts, so that a text has the same vector whatever it is batched with. Decoders process one text at a
+//! time, and use the last token's vector.
 
 use crate::config::{Config, Pooling};
 use crate::error::{Error, Result};
@@ -11,6 +11,7 @@ use crate::family::Family;
 use crate::hub;
 use crate::models::{self, Encoder, Input, Memory, Network, Sequence};
 use crate::placement::{Notice, Placement, is_failure_of_device};
+use crate::rerank::Head;
 use crate::tokenizer::{Encoding, Tokenizer};
 use crate::weights::Weights;
 use std::path::Path;
@@ -18,23 +19,23 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use wootz::{Activations, DType, Device, OnProgress, Tensor};
 use wootz_gguf::Gguf;
 
-/// Tokens of one batch, padding included.
+/// Tokens per batch, including padding.
 const BATCH: usize = 4096;
 
-/// Lengths are filled up to a multiple of this.
+/// Lengths are padded to a multiple of this.
 const STEP: usize = 16;
 
-/// How texts are embedded.
+/// Options of embedding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
-    /// Cut texts that are longer than the model reads, where they are otherwise an error.
+    /// Truncate texts that exceed the context length; otherwise they are an error.
     pub truncate: bool,
 }
 
-/// Texts and tokens of each in the pass by which devices are compared.
+/// Number of texts, and tokens per text, in the pass used to compare devices.
 const TRIAL: [usize; 2] = [8, 64];
 
-/// A model that gives embeddings.
+/// An embedding model.
 pub struct Embedder {
     gguf: Arc<Gguf>,
     config: Config,
@@ -47,6 +48,8 @@ pub struct Embedder {
 /// The network on a device.
 struct Loaded {
     network: EmbeddingNetwork,
+    /// Of a ranking model.
+    head: Option<Head>,
     device: Device,
     pooling: Pooling,
     context: usize,
@@ -58,13 +61,13 @@ enum EmbeddingNetwork {
 }
 
 impl Embedder {
-    /// Opens a model for a device: a GGUF file or a folder of safetensors. On an automatic device it is placed as a whole, on the
-    /// fastest device that has proven its op families and has the memory.
+    /// Opens a model for a device: a GGUF file or a folder of safetensors. On an automatic device it is placed as a
+    /// whole, on the fastest validated device with enough memory.
     pub fn open(path: impl AsRef<Path>, device: &Device) -> Result<Embedder> {
         Embedder::from_gguf(hub::open(path)?, device, &mut |_| {})
     }
 
-    /// The model in a GGUF file that is open; `on_progress` hears how devices prove themselves.
+    /// Opens a model from a GGUF file that is already open; `on_progress` reports validation of devices.
     pub fn from_gguf(gguf: Gguf, device: &Device, on_progress: &mut OnProgress<'_>) -> Result<Embedder> {
         let config = Config::from_gguf(&gguf)?;
         let tokenizer = Tokenizer::from_gguf(&gguf)?;
@@ -84,28 +87,33 @@ impl Embedder {
         Ok(Embedder { gguf, config, tokenizer, placement, loaded, notices: Mutex::default() })
     }
 
-    /// The model's shape.
+    /// The model's configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The device that it runs on.
+    /// The model's device.
     pub fn device(&self) -> Device {
         self.loaded().device.clone()
     }
 
-    /// Where it could run, best first, if the device was chosen automatically.
+    /// The candidate devices, best first, if the device was chosen automatically.
     pub fn placement(&self) -> Option<&Placement> {
         self.placement.as_ref()
     }
 
-    /// The changes of device so far: a device that fails is replaced by the next one, where it was chosen automatically.
+    /// The changes of device so far: if the device was chosen automatically and fails, the next one replaces it.
     pub fn notices(&self) -> Vec<Notice> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn loaded(&self) -> Arc<Loaded> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The file.
+    pub fn gguf(&self) -> &Gguf {
+        &self.gguf
     }
 
     /// The tokenizer.
@@ -118,7 +126,7 @@ impl Embedder {
         self.gguf.tensors().iter().map(|tensor| tensor.bytes).sum()
     }
 
-    /// Whether a file says that it gives embeddings: an encoder, or a decoder with a way to pool its vectors.
+    /// Whether a file is an embedding model: an encoder, or a decoder with a pooling type.
     pub fn is_meant(gguf: &Gguf) -> bool {
         let Some(family) = gguf.metadata().get("general.architecture").and_then(|name| name.as_str()) else {
             return false;
@@ -127,28 +135,35 @@ impl Embedder {
         Family::from_name(family).is_ok_and(Family::is_encoder) || pools.is_some_and(|kind| kind != 0)
     }
 
-    /// A vector of length 1 for each text, of as many values as the model is wide.
+    /// A normalised vector for each text.
     pub fn embed(&self, texts: &[&str], options: EmbedOptions) -> Result<Vec<Vec<f32>>> {
+        if self.is_reranker() {
+            return Err(Error::Model(
+                "this is a reranking model: it has scores of pairs, and no embeddings".into(),
+            ));
+        }
         self.embed_tokens(&self.tokens(texts, options)?)
     }
 
-    /// The tokens of each text, as [`Embedder::embed_tokens`] takes them.
+    /// The tokens of each text, for [`Embedder::embed_tokens`].
     pub fn tokens(&self, texts: &[&str], options: EmbedOptions) -> Result<Vec<Vec<u32>>> {
         texts.iter().enumerate().map(|(index, text)| self.tokens_of(index, text, options)).collect()
     }
 
-    /// The same vectors, of texts that are tokens already.
+    /// The same for texts that are already tokenized; the scores of a reranking model.
     pub fn embed_tokens(&self, tokens: &[Vec<u32>]) -> Result<Vec<Vec<f32>>> {
         let (most, vocab) = (self.config.context, self.config.vocab);
         for (index, tokens) in tokens.iter().enumerate() {
             if !(1..=most).contains(&tokens.len()) {
                 let count = tokens.len();
                 return Err(Error::Model(format!(
-                    "text {index} has {count} tokens, but the model reads 1 to {most}"
+                    "text {index} has {count} tokens, but the model accepts 1 to {most}"
                 )));
             }
             if let Some(id) = tokens.iter().find(|&&id| id as usize >= vocab) {
-                return Err(Error::Model(format!("token {id} is not one of the {vocab} of this model")));
+                return Err(Error::Model(format!(
+                    "token {id} is outside this model's vocabulary of {vocab}"
+                )));
             }
         }
         loop {
@@ -160,7 +175,7 @@ impl Embedder {
         }
     }
 
-    /// After `error` of a device: loads the next one that can run the model. Fails with `error` where there is none.
+    /// After `error` of a device: loads the model on the next candidate. Fails with `error` if there is none.
     fn move_on(&self, failed: &Loaded, error: Error) -> Result<()> {
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         if loaded.device != failed.device {
@@ -184,7 +199,7 @@ impl Embedder {
         if tokens.len() > most && !options.truncate {
             let count = tokens.len();
             return Err(Error::Model(format!(
-                "text {index} has {count} tokens, but the model reads {most} at most; shorten it or ask for truncation"
+                "text {index} has {count} tokens, but the model accepts at most {most}; shorten it or enable truncation"
             )));
         }
         if tokens.len() > most {
@@ -206,8 +221,15 @@ impl Loaded {
             true => EmbeddingNetwork::Encoder(models::load_encoder(config, &weights)?),
             false => EmbeddingNetwork::Decoder(models::load(config, &weights)?),
         };
-        let (pooling, context) = (config.pooling, config.context);
-        Ok(Loaded { network, device: device.clone(), pooling, context })
+        let head = (config.pooling == Pooling::Rank).then(|| Head::load(config, &weights)).transpose()?;
+        // Each kind of network has one token that has seen all others.
+        let pooling = match (config.pooling, config.family.is_encoder()) {
+            (Pooling::Rank, true) => Pooling::First,
+            (Pooling::Rank, false) => Pooling::Last,
+            (pooling, _) => pooling,
+        };
+        let context = config.context;
+        Ok(Loaded { network, head, device: device.clone(), pooling, context })
     }
 
     fn on_best(gguf: &Arc<Gguf>, config: &Config, placement: &Placement) -> Result<Loaded> {
@@ -239,7 +261,7 @@ impl Loaded {
         Ok(all)
     }
 
-    /// The vectors of some texts, not computed: what devices are compared by.
+    /// The vectors of some texts, not evaluated: used to compare devices.
     fn trial(&self) -> Result<Tensor> {
         let [texts, length] = [TRIAL[0], TRIAL[1].min(self.context)];
         match &self.network {
@@ -252,7 +274,7 @@ impl Loaded {
         }
     }
 
-    /// The vectors of a batch of texts by an encoder.
+    /// Embeds a batch of texts with an encoder.
     fn encode(&self, encoder: &dyn Encoder, tokens: &[Vec<u32>], batch: &[usize]) -> Result<Vec<Vec<f32>>> {
         let length = padded(tokens[batch[0]].len());
         let mut ids = vec![0i32; batch.len() * length];
@@ -268,7 +290,7 @@ impl Loaded {
         rows(&self.pooled(&encoder.encode(&ids, &counts)?, &counts)?)
     }
 
-    /// The vector of a text by a decoder.
+    /// Embeds a text with a decoder.
     fn read(&self, network: &dyn Network, tokens: &[u32]) -> Result<Vec<f32>> {
         Ok(rows(&self.decoded(network, tokens)?)?.swap_remove(0))
     }
@@ -295,7 +317,7 @@ impl Loaded {
         self.pooled(&hidden, &counts)
     }
 
-    /// Pools the vectors `[b, t, width]` of `counts [b]` tokens, and makes them of length 1.
+    /// Pools the vectors `[b, t, width]` of `counts [b]` tokens, and normalises them, or computes their scores.
     fn pooled(&self, hidden: &Tensor, counts: &Tensor) -> Result<Tensor> {
         let (texts, length) = (hidden.shape()[0], hidden.shape()[1]);
         let places = Tensor::iota_on([length], &self.device)?;
@@ -306,7 +328,7 @@ impl Loaded {
                 let sum = hidden.mul(&real)?.sum_axes([1], false)?;
                 sum.div(&counts.unsqueeze(-1)?.cast(DType::F32)?)?
             }
-            Pooling::Last => {
+            Pooling::Last | Pooling::Rank => {
                 let last = counts.sub(1)?.reshape([texts, 1, 1])?;
                 hidden.take_along_axis(&last, 1)?.squeeze(1)?
             }
@@ -315,6 +337,9 @@ impl Loaded {
             EmbeddingNetwork::Encoder(encoder) => encoder.pooled(pooled)?,
             EmbeddingNetwork::Decoder(_) => pooled,
         };
+        if let Some(head) = &self.head {
+            return Ok(head.apply(pooled)?);
+        }
         let size = pooled.mul(&pooled)?.sum_axes([-1], true)?.sqrt()?;
         Ok(pooled.div(&size.maximum(f64::from(f32::MIN_POSITIVE))?)?)
     }
@@ -326,12 +351,12 @@ fn rows(matrix: &Tensor) -> Result<Vec<Vec<f32>>> {
     Ok(matrix.to_vec::<f32>()?.chunks_exact(width).map(<[f32]>::to_vec).collect())
 }
 
-/// The length to which a text of so many tokens is filled up.
+/// The padded length of a text with this many tokens.
 fn padded(count: usize) -> usize {
     count.next_multiple_of(STEP)
 }
 
-/// Texts that are filled up to the same length, as many at once as a batch holds.
+/// Texts with the same padded length, as many as fit in a batch.
 fn batches(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..tokens.len()).collect();
     order.sort_by_key(|&text| padded(tokens[text].len()));
@@ -350,7 +375,7 @@ fn batches(tokens: &[Vec<u32>]) -> Vec<Vec<usize>> {
     batches
 }
 
-/// The cosine of two vectors' angle; 0 where one has no direction.
+/// Cosine similarity; 0 if either vector is zero.
 pub fn cosine(a: &[f32], b: &[f32]) -> f32 {
     let dot = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
     let size = (dot(a, a) * dot(b, b)).sqrt();

@@ -1,31 +1,31 @@
-//! What can go wrong outside the tensor engine.
+//! Errors outside the tensor engine.
 
 /// Result of this crate's functions.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why something was refused.
+/// Errors of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The model file is not readable, or lacks something.
+    /// The model file is unreadable, or lacks something.
     #[error(transparent)]
     Gguf(#[from] wootz_gguf::Error),
-    /// The tensor engine refused or failed.
+    /// An error of the tensor engine.
     #[error(transparent)]
     Engine(#[from] wootz::Error),
-    /// The file is not a model that can run, or not in the way requested.
+    /// The file is not a model that can run, at least not as requested.
     #[error("model: {0}")]
     Model(String),
-    /// A model could not be fetched.
+    /// A model could not be downloaded.
     #[error("pull: {0}")]
     Pull(String),
-    /// The vocabulary cannot be used.
+    /// The vocabulary is unusable.
     #[error("tokenizer: {0}")]
     Tokenizer(String),
-    /// Settings or logits from which no token can be chosen.
+    /// Invalid sampling options or logits.
     #[error("sampling: {0}")]
     Sampling(String),
-    /// The chat template does not compile, or refused the messages.
+    /// The chat template does not compile, or rejected the messages.
     #[error("chat template: {0}")]
     Template(String),
 }

@@ -1,13 +1,14 @@
-//! How much memory a model will take, before it is loaded.
+//! Memory estimates for a model, before it is loaded.
 
 use wootz_blocks::BlockFormat;
 use wootz_gguf::Gguf;
 
 use crate::config::{Attention, Config, Mixer};
 use crate::error::{Error, Result};
+use crate::models::Memory;
 use crate::ranks::Share;
 
-/// How keys and values are stored.
+/// Format of the KV cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CacheFormat {
     /// 32-bit floats.
@@ -15,14 +16,14 @@ pub enum CacheFormat {
     /// 16-bit floats.
     #[default]
     F16,
-    /// 16-bit floats with the range of f32.
+    /// bfloat16.
     BF16,
     /// 8-bit blocks of 32 with a scale.
     Q8_0,
 }
 
 impl CacheFormat {
-    /// All of them, by name.
+    /// All formats.
     pub const ALL: [(&'static str, CacheFormat); 4] = [
         ("f32", CacheFormat::F32),
         ("f16", CacheFormat::F16),
@@ -35,7 +36,7 @@ impl CacheFormat {
         let found = CacheFormat::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|f| f.1).ok_or_else(|| {
             let known = CacheFormat::ALL.map(|f| f.0).join(", ");
-            Error::Model(format!("a cache of '{name}' is none of {known}"))
+            Error::Model(format!("unknown cache format '{name}'; use one of {known}"))
         })
     }
 
@@ -55,16 +56,16 @@ impl CacheFormat {
     }
 }
 
-/// What to count for.
+/// The workload of an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Positions per sequence.
     pub context: usize,
     /// Sequences at once.
     pub sequences: usize,
-    /// Tokens that are computed together in prefill.
+    /// Tokens processed together during prefill.
     pub batch: usize,
-    /// How keys and values are stored.
+    /// Format of the KV cache.
     pub cache: CacheFormat,
 }
 
@@ -75,19 +76,21 @@ pub struct Estimate {
     pub weights: u64,
     /// Keys and values, or recurrent state.
     pub cache: u64,
-    /// Intermediate results of the largest step.
+    /// Activations: intermediate results of the largest step.
     pub activations: u64,
 }
 
 impl Estimate {
-    /// Counts for a model file.
+    /// Estimates a model file.
     pub fn new(gguf: &Gguf, config: &Config, load: Load) -> Result<Estimate> {
         if load.context == 0 || load.context > config.context {
-            let problem =
-                format!("a context of {} tokens; the model has 1 to {}", load.context, config.context);
+            let problem = format!(
+                "invalid context length of {} tokens; the model supports 1 to {}",
+                load.context, config.context
+            );
             return Err(Error::Model(problem));
         }
-        let overflow = || Error::Model(format!("{load:?} takes more bytes than can be counted"));
+        let overflow = || Error::Model(format!("the memory estimate for {load:?} overflows"));
         let weights = gguf.tensors().iter().map(|t| t.bytes).sum();
         let cache = cache_bytes(config, load).ok_or_else(overflow)?;
         let activations = activation_bytes(config, load).ok_or_else(overflow)?;
@@ -96,16 +99,22 @@ impl Estimate {
 
     /// Bytes of the cache of one rank's part of a model.
     pub fn of_share(config: &Config, share: &Share, load: Load) -> Result<u64> {
-        let overflow = || Error::Model(format!("{load:?} takes more bytes than can be counted"));
+        let overflow = || Error::Model(format!("the memory estimate for {load:?} overflows"));
         cache_bytes(&share.config(config), load).ok_or_else(overflow)
     }
 
-    /// All together.
+    /// Total.
     pub fn total(&self) -> u64 {
         self.weights.saturating_add(self.cache).saturating_add(self.activations)
     }
 
-    /// An error that says what is missing, if it does not fit into `available` bytes.
+    /// What must be in the memory of a device. A host uses weights where they are mapped, and the operating system reads and
+    /// drops their pages as needed, so a model may be larger than memory.
+    pub fn resident(self, on_host: bool) -> Estimate {
+        Estimate { weights: if on_host { 0 } else { self.weights }, ..self }
+    }
+
+    /// An error that says what is missing, if it does not fit in `available` bytes.
     pub fn must_fit(&self, available: u64) -> Result<()> {
         if self.total() <= available {
             return Ok(());
@@ -145,14 +154,14 @@ pub fn cache_bytes(config: &Config, load: Load) -> Option<u64> {
     per_sequence.checked_mul(load.sequences as u64)
 }
 
-/// Bytes of the keys and values of so many layers.
+/// Bytes of the keys and values of this many layers.
 fn attention_bytes(a: &Attention, layers: usize, load: Load) -> Option<u64> {
     (0..layers).try_fold(0u64, |sum, layer| {
         let own = a.layer(layer);
         let values = if a.latent.is_some() { 0 } else { own.value_len };
         let row = load.cache.row_bytes(own.key_len) + load.cache.row_bytes(values);
-        // A window keeps what the next batch may still look back to.
-        let kept = own.window.map_or(load.context, |w| load.context.min(w + load.batch));
+        let memory = Memory { context: load.context, chunk: load.batch, format: load.cache };
+        let kept = memory.positions(own.window);
         sum.checked_add((kept as u64).checked_mul((own.kv_heads * row) as u64)?)
     })
 }

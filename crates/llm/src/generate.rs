@@ -1,4 +1,4 @@
-//! Generation: tokens are chosen one after another, and their text is handed on as soon as it is whole.
+//! Generation: samples tokens one after another, and emits their text as soon as it forms complete characters.
 
 use crate::error::{Error, Result};
 use crate::sampling::{Offer, Random, Sampling};
@@ -10,33 +10,33 @@ use crate::tokenizer::TextStream;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-/// What to generate.
+/// A generation request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The sequence to continue.
     pub prompt: Vec<u32>,
-    /// The most tokens to add.
+    /// Maximum number of tokens to generate.
     pub limit: usize,
-    /// How tokens are chosen.
+    /// Sampling options.
     pub sampling: Sampling,
-    /// Where the random choice starts.
+    /// Random seed.
     pub seed: u64,
-    /// Texts that end the answer and are not part of it.
+    /// Stop strings, which are not part of the answer.
     pub stops: Vec<String>,
 }
 
 /// Why generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
-    /// The model said so.
+    /// The model generated an end token.
     End,
-    /// A stop string came.
+    /// A stop string was generated.
     Stop,
-    /// As many tokens as were asked for.
+    /// The token limit was reached.
     Limit,
     /// The context is full.
     Context,
-    /// The caller said so.
+    /// Cancelled by the caller.
     Cancelled,
 }
 
@@ -53,34 +53,34 @@ impl Finish {
     }
 }
 
-/// What was generated.
+/// The result of generation.
 #[derive(Clone, Debug)]
 pub struct Generated {
     /// The text.
     pub text: String,
-    /// Its tokens, the end token not among them.
+    /// Its tokens, excluding the end token.
     pub tokens: Vec<u32>,
-    /// Why it ended.
+    /// Finish reason.
     pub finish: Finish,
-    /// Tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt_tokens: usize,
-    /// How many of them were known from before.
+    /// How many of them were cached.
     pub reused_tokens: usize,
-    /// Time for the others.
+    /// Prefill time for the others.
     pub prompt_time: Duration,
-    /// Passes of one token that ran after them.
+    /// Number of decode steps after that.
     pub decode_steps: usize,
-    /// Time for those.
+    /// Decode time.
     pub decode_time: Duration,
 }
 
 impl Generated {
-    /// New prompt tokens per second.
+    /// Prefill throughput in tokens per second, without cached tokens.
     pub fn prompt_rate(&self) -> f64 {
         rate(self.prompt_tokens - self.reused_tokens, self.prompt_time)
     }
 
-    /// Generated tokens per second.
+    /// Decode throughput in tokens per second.
     pub fn decode_rate(&self) -> f64 {
         rate(self.decode_steps, self.decode_time)
     }
@@ -90,7 +90,7 @@ fn rate(count: usize, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
-/// An answer on its way.
+/// An answer in progress.
 struct Answer<'a> {
     request: &'a Request,
     random: Random,
@@ -126,14 +126,14 @@ impl<'a> Answer<'a> {
         })
     }
 
-    /// Reads the prompt.
+    /// Processes the prompt.
     fn start(session: &mut Session, request: &'a Request, want: Want) -> Result<(Answer<'a>, Scores)> {
         let (answer, scores) = Answer::start_unless(session, request, want, &mut || false)?;
-        let scores = scores.ok_or_else(|| Error::Model("a prompt was not read to its end".into()))?;
+        let scores = scores.ok_or_else(|| Error::Model("a prompt was not fully processed".into()))?;
         Ok((answer, scores))
     }
 
-    /// Reads the prompt, unless it is cancelled between two pieces of it: there are no scores then.
+    /// Processes the prompt, unless it is cancelled between two chunks: then there are no scores.
     fn start_unless(
         session: &mut Session,
         request: &'a Request,
@@ -158,7 +158,7 @@ impl<'a> Answer<'a> {
         self.request.prompt.iter().chain(&self.tokens).copied().collect()
     }
 
-    /// Chooses the next token and shows its text. Returns the token where another one is to follow it.
+    /// Samples the next token and shows its text. Returns the token if another one is to follow.
     fn choose(
         &mut self,
         session: &Session,
@@ -216,15 +216,16 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// What a single sequence chooses from.
+/// The scores that a single sequence samples from.
 fn last(scores: &Scores) -> Result<Offer> {
-    scores.read()?.pop().ok_or_else(|| Error::Model("a pass gave no logits".into()))
+    scores.read()?.pop().ok_or_else(|| Error::Model("a pass returned no logits".into()))
 }
 
 impl Session {
-    /// Continues a prompt. `show` gets the text as it comes, and breaks to cancel; what was read stays in the session. While a long
-    /// prompt is being read, `show` is called with an empty text now and then, so that prefill can be cancelled too. Where the
-    /// model was placed automatically and its device fails, the answer continues on the next one.
+    /// Continues a prompt. `show` receives the text as it is generated, and breaks to cancel; what was processed
+    /// stays in the session. During prefill of a long prompt, `show` is called with an empty text between chunks, so
+    /// that it can be cancelled too. If the model was placed automatically and its device fails, the answer continues
+    /// on the next one.
     pub fn generate(
         &mut self,
         request: &Request,
@@ -233,7 +234,7 @@ impl Session {
         self.generate_with(request, None, &mut show)
     }
 
-    /// The same with guesses of tokens ahead, where every token is the most likely one.
+    /// The same with speculative decoding, for greedy sampling.
     pub fn generate_with(
         &mut self,
         request: &Request,
@@ -263,8 +264,8 @@ impl Session {
         }
     }
 
-    /// Chooses a token from the scores, and computes those after it; none at the end. On a device that works on its own, the
-    /// next pass is under way before the host looks at the token.
+    /// Samples a token, and starts the next pass; `None` at the end. On an asynchronous device, the next pass is in
+    /// flight before the host looks at the token.
     fn step(
         &mut self,
         answer: &mut Answer<'_>,
@@ -288,8 +289,8 @@ impl Session {
         }
     }
 
-    /// Chooses a token, reads it with guesses of those after it, and chooses those that were right; then what the next one is chosen
-    /// from. None at the end.
+    /// Samples a token, verifies draft tokens after it, and accepts those that were right; returns the scores for the
+    /// next one. `None` at the end.
     fn step_with(
         &mut self,
         answer: &mut Answer<'_>,
@@ -322,16 +323,16 @@ impl Session {
         Ok(Some(next))
     }
 
-    /// Continues several prompts, each in its own session on one model. Their tokens are computed together, so that
-    /// weights are read once for all of them. `show` gets the number of the prompt with its text; its break cancels
-    /// that answer only. Decode times are those of all answers together.
+    /// Continues several prompts, each in its own session on one model. They are decoded as a batch, so that weights
+    /// are read once for all of them. `show` receives the index of the prompt with its text; breaking cancels only
+    /// that answer. Decode times are those of the batch.
     pub fn generate_together(
         sessions: &mut [Session],
         requests: &[Request],
         mut show: impl FnMut(usize, &str) -> ControlFlow<()>,
     ) -> Result<Vec<Generated>> {
         if sessions.len() != requests.len() {
-            let problem = format!("{} requests were given for {} sessions", requests.len(), sessions.len());
+            let problem = format!("got {} requests for {} sessions", requests.len(), sessions.len());
             return Err(Error::Model(problem));
         }
         let wants = sessions.iter().zip(requests).map(|(s, r)| Want::of(&r.sampling, s.model().device()));

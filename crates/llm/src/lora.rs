@@ -1,32 +1,32 @@
-//! Low-rank adapters (Hu et al., 2021) in GGUF files: what a fine-tuned matrix differs by, as a product of two narrow ones. They are
-//! applied beside the weights, which stay as they are in the file: `x·Wᵀ + scale · (x·Aᵀ)·Bᵀ`.
+//! LoRA adapters (Hu et al., 2021) in GGUF files: the update of a fine-tuned matrix as a product of two narrow ones.
+//! They are applied separately, and the weights stay as they are in the file: `x·Wᵀ + scale · (x·Aᵀ)·Bᵀ`.
 
 use crate::error::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
 use wootz_gguf::Gguf;
 
-/// An adapter, and how strongly it is applied.
+/// An adapter, and its scale.
 #[derive(Clone)]
 pub struct Adapter {
     pub(crate) gguf: Arc<Gguf>,
     name: String,
-    /// The file's own factor before it is divided by the rank; 0 for none.
+    /// The file's alpha, before division by the rank; 0 for none.
     alpha: f32,
     scale: f32,
 }
 
-/// How the names of the two matrices of a tensor end.
+/// Suffixes of the two matrices of a tensor.
 const ENDS: [&str; 2] = [".lora_a", ".lora_b"];
 
 impl Adapter {
-    /// Opens an adapter, to be applied with a factor.
+    /// Opens an adapter with a scale.
     pub fn open(path: impl AsRef<Path>, scale: f32) -> Result<Adapter> {
         let path = path.as_ref();
         Adapter::new(Gguf::open(path)?, path.display().to_string(), scale)
     }
 
-    /// `FILE` or `FILE:SCALE`, as users write it.
+    /// Parses `FILE` or `FILE:SCALE`.
     pub fn parse(text: &str) -> Result<Adapter> {
         let split = text.rsplit_once(':').and_then(|(file, scale)| Some((file, scale.parse::<f32>().ok()?)));
         match split {
@@ -35,11 +35,11 @@ impl Adapter {
         }
     }
 
-    /// The adapter in a GGUF file that is open; errors call it `name`.
+    /// Opens an adapter from an open GGUF file; errors call it `name`.
     pub fn new(gguf: Gguf, name: String, scale: f32) -> Result<Adapter> {
         let problem = |what: String| Err(Error::Model(format!("{name}: {what}")));
         if !scale.is_finite() {
-            return problem(format!("a scale of {scale}"));
+            return problem(format!("invalid scale {scale}"));
         }
         let (alpha, kinds) = {
             let meta = gguf.metadata();
@@ -60,28 +60,25 @@ impl Adapter {
                 ENDS.iter().all(|end| gguf.find_tensor(&(stem.to_owned() + end)).is_some())
             });
             if !other {
-                return problem(format!(
-                    "tensor '{}' is not one of two with .lora_a and .lora_b",
-                    tensor.name
-                ));
+                return problem(format!("tensor '{}' is not one of a .lora_a and .lora_b pair", tensor.name));
             }
         }
         Ok(Adapter { gguf: Arc::new(gguf), name, alpha: alpha as f32, scale })
     }
 
-    /// Refuses a model that the adapter was not made for.
+    /// Rejects a model that the adapter was not made for.
     pub fn check(&self, model: &Gguf) -> Result<()> {
         let architecture =
             |gguf: &Gguf| -> Result<String> { Ok(gguf.metadata().str("general.architecture")?.to_owned()) };
         let (own, other) = (architecture(&self.gguf)?, architecture(model)?);
         let problem = |what: String| Err(Error::Model(format!("{}: {what}", self.name)));
         if own != other {
-            return problem(format!("an adapter for {own}, but the model is {other}"));
+            return problem(format!("the adapter is for {own}, but the model is {other}"));
         }
         for tensor in self.gguf.tensors().iter().filter(|tensor| tensor.name.ends_with(ENDS[0])) {
             let stem = tensor.name.trim_end_matches(ENDS[0]);
             let Some(matrix) = model.find_tensor(stem) else {
-                return problem(format!("an adapter of '{stem}', which the model does not have"));
+                return problem(format!("the adapter modifies '{stem}', which the model does not have"));
             };
             if stem == "token_embd.weight" {
                 return problem("adapters of token_embd.weight are not supported".into());
@@ -95,13 +92,23 @@ impl Adapter {
                 && extent(a, 1) == extent(b, 0)
                 && [a, b].iter().all(|dims| extent(dims, 2) == extent(w, 2));
             if !fits {
-                return problem(format!("{a:?} and {b:?} do not adapt '{stem}' of {w:?}"));
+                return problem(format!("shapes {a:?} and {b:?} do not match '{stem}' of shape {w:?}"));
             }
         }
         Ok(())
     }
 
-    /// The rank of its part of a tensor and its factor, if it has one.
+    /// Its file.
+    pub(crate) fn gguf(&self) -> &Gguf {
+        &self.gguf
+    }
+
+    /// The file's alpha, and the scale that it is applied with.
+    pub(crate) fn scales(&self) -> [f32; 2] {
+        [self.alpha, self.scale]
+    }
+
+    /// The rank and the scale of its update of a tensor, if there is one.
     pub(crate) fn part(&self, tensor: &str) -> Option<(usize, f32)> {
         let rank = *self.gguf.find_tensor(&(tensor.to_owned() + ENDS[0]))?.dims.get(1)?;
         let own = if self.alpha == 0.0 { 1.0 } else { self.alpha / rank as f32 };

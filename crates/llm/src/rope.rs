@@ -1,4 +1,4 @@
-//! Frequencies of rotary embeddings, and the ways in which models stretch them beyond their training length.
+//! Frequencies of rotary embeddings, and the methods of extending them beyond the training length.
 
 use crate::config::{Attention, RopeScaling};
 

@@ -1,30 +1,30 @@
-//! Choosing the next token from logits: a pure function of logits, history, settings and a random state.
+//! Sampling the next token from logits: a pure function of logits, history, settings and random state.
 //!
-//! Order: repetition penalty, top-k, top-p, min-p, temperature, draw. Temperature 0 takes the most likely token;
-//! of equal ones the first.
+//! Order: repetition penalty, top-k, top-p, min-p, temperature, draw. Temperature 0 is greedy; ties go to the first
+//! token.
 
 use crate::error::{Error, Result};
 use wootz_gguf::Gguf;
 
-/// How the next token is chosen.
+/// Sampling options.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// Divides the logits; 0 is greedy.
+    /// Temperature: divides the logits; 0 is greedy.
     pub temperature: f32,
-    /// Only the `top_k` most likely tokens; 0 is all.
+    /// Sample from the `top_k` most likely tokens only; 0 is no limit.
     pub top_k: usize,
-    /// Only the most likely tokens that together have this probability; 1 is all.
+    /// Nucleus sampling: only the most likely tokens that together have this probability; 1 is no limit.
     pub top_p: f32,
-    /// Only tokens with at least this fraction of the best one's probability; 0 is all.
+    /// Only tokens with at least this fraction of the most likely one's probability; 0 is no limit.
     pub min_p: f32,
-    /// Makes tokens of the recent history less likely; 1 does nothing.
+    /// Repetition penalty: makes recent tokens less likely; 1 is off.
     pub repeat_penalty: f32,
-    /// How much of the history counts for the penalty.
+    /// Number of recent tokens that the penalty applies to.
     pub repeat_last: usize,
 }
 
 impl Default for Sampling {
-    /// What chat programs usually use.
+    /// Typical settings of chat programs.
     fn default() -> Self {
         Sampling {
             temperature: 0.8,
@@ -38,11 +38,11 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Always the most likely token.
+    /// Greedy sampling.
     pub const GREEDY: Sampling =
         Sampling { temperature: 0.0, top_k: 0, top_p: 1.0, min_p: 0.0, repeat_penalty: 1.0, repeat_last: 0 };
 
-    /// The settings that a file's `general.sampling.*` keys recommend. Where it has none, the choice is greedy.
+    /// The recommendations in a file's `general.sampling.*` keys; greedy if there are none.
     pub fn recommended(gguf: &Gguf) -> Result<Sampling> {
         let metadata = gguf.metadata();
         let number = |key: &str, default: f64| {
@@ -65,14 +65,14 @@ impl Sampling {
         Ok(sampling)
     }
 
-    /// Refuses settings that mean nothing.
+    /// Rejects invalid options.
     pub fn check(&self) -> Result<()> {
         let rules = [
             (
                 self.temperature >= 0.0 && self.temperature.is_finite(),
                 "temperature",
                 self.temperature,
-                "0 or more",
+                "non-negative",
             ),
             (self.top_p > 0.0 && self.top_p <= 1.0, "top-p", self.top_p, "above 0 and at most 1"),
             ((0.0..=1.0).contains(&self.min_p), "min-p", self.min_p, "from 0 to 1"),
@@ -91,7 +91,7 @@ impl Sampling {
         }
     }
 
-    /// How many of the most likely tokens a choice needs to know; none where it needs all.
+    /// How many of the most likely tokens sampling needs; `None` for all logits.
     pub(crate) fn candidates_needed(&self) -> Option<usize> {
         let penalised = if self.repeat_penalty == 1.0 { 0 } else { self.repeat_last };
         let kept = if self.temperature == 0.0 { 1 } else { self.top_k };
@@ -99,7 +99,7 @@ impl Sampling {
         (kept > 0 && self.repeat_penalty >= 1.0).then_some(kept + penalised)
     }
 
-    /// Chooses a token. `history` is what stands before it, oldest first. The logits are changed by the penalty.
+    /// Samples a token. `history` are the preceding tokens, oldest first. The penalty modifies the logits.
     pub fn choose(&self, logits: &mut [f32], history: &[u32], random: &mut Random) -> Result<u32> {
         self.check()?;
         if let Some(i) = logits.iter().position(|l| l.is_nan()) {
@@ -126,7 +126,7 @@ impl Sampling {
         Ok(draw(&self.filtered(all, largest), self.temperature, random).unwrap_or(best))
     }
 
-    /// Chooses from what a pass offers: the same token as from all logits.
+    /// Samples from a pass's scores: the same token as from all logits.
     pub(crate) fn choose_from(&self, offer: Offer, history: &[u32], random: &mut Random) -> Result<u32> {
         let (largest, mut candidates) = match offer {
             Offer::All(mut logits) => return self.choose(&mut logits, history, random),
@@ -143,7 +143,7 @@ impl Sampling {
                 change(&mut candidate.1);
             }
         });
-        let none = || Error::Sampling("no logit is a number above −∞".into());
+        let none = || Error::Sampling("all logits are −∞".into());
         let &(best, largest) = candidates.iter().min_by(|a, b| order(a, b)).ok_or_else(none)?;
         if self.temperature == 0.0 || largest == f32::INFINITY {
             return Ok(best);
@@ -151,7 +151,7 @@ impl Sampling {
         Ok(draw(&self.filtered(candidates, largest), self.temperature, random).unwrap_or(best))
     }
 
-    /// Calls `visit` for each recent token with what the penalty does to its logit.
+    /// Calls `visit` for each recent token with its penalised logit.
     fn penalise(&self, history: &[u32], mut visit: impl FnMut(u32, &dyn Fn(&mut f32))) {
         if self.repeat_penalty == 1.0 {
             return;
@@ -165,7 +165,7 @@ impl Sampling {
         recent.into_iter().for_each(|id| visit(id, &change));
     }
 
-    /// The tokens that the filters leave, most likely first where a filter sorts.
+    /// The tokens that pass the filters, sorted if a filter sorts.
     fn filtered(&self, mut all: Vec<(u32, f32)>, largest: f32) -> Vec<(u32, f32)> {
         if self.top_k > 0 {
             sort_first(&mut all, self.top_k);
@@ -182,7 +182,7 @@ impl Sampling {
     }
 }
 
-/// What the next token is chosen from.
+/// What sampling needs of the logits.
 #[derive(Clone, Debug)]
 pub(crate) enum Offer {
     /// The most likely token and its logit.
@@ -194,7 +194,7 @@ pub(crate) enum Offer {
 }
 
 impl Offer {
-    /// The most likely token; 0 where no logit is a number.
+    /// The most likely token; 0 if no logit is a number.
     pub fn best(&self) -> u32 {
         match self {
             Offer::Best(token, _) => *token,
@@ -204,7 +204,7 @@ impl Offer {
     }
 }
 
-/// The index of the largest logit, the first of equals.
+/// The index of the largest logit, the first one of ties.
 pub fn argmax(logits: &[f32]) -> Result<u32> {
     let mut best: Option<(usize, f32)> = None;
     for (i, &l) in logits.iter().enumerate() {
@@ -212,16 +212,16 @@ pub fn argmax(logits: &[f32]) -> Result<u32> {
             best = Some((i, l));
         }
     }
-    let none = || Error::Sampling(format!("none of {} logits is a number above −∞", logits.len()));
+    let none = || Error::Sampling(format!("all of {} logits are NaN or −∞", logits.len()));
     best.map(|b| b.0 as u32).ok_or_else(none)
 }
 
-/// Likelier first; of equals the lower id.
+/// More likely tokens first; ties in order of id.
 fn order(a: &(u32, f32), b: &(u32, f32)) -> std::cmp::Ordering {
     b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
 }
 
-/// Sorts the first `n` in order, without sorting the rest.
+/// Sorts the first `n`, without sorting the rest.
 fn sort_first(all: &mut [(u32, f32)], n: usize) {
     if n < all.len() {
         all.select_nth_unstable_by(n, order);
@@ -230,7 +230,8 @@ fn sort_first(all: &mut [(u32, f32)], n: usize) {
     all[..n].sort_unstable_by(order);
 }
 
-/// Keeps the most likely until their probability reaches `p`. Sorts in growing steps, as few are usually enough.
+/// Keeps the most likely tokens until their probability reaches `p`. Sorts in growing steps, as a few are usually
+/// enough.
 fn keep_mass(all: &mut Vec<(u32, f32)>, best: f32, p: f32) {
     let weight = |l: f32| f64::from((l - best).exp());
     let goal = all.iter().map(|c| weight(c.1)).sum::<f64>() * f64::from(p);
@@ -264,12 +265,12 @@ fn draw(kept: &[(u32, f32)], temperature: f32, random: &mut Random) -> Option<u3
     kept.last().map(|c| c.0)
 }
 
-/// A small random generator (SplitMix64): the same seed gives the same tokens on every machine.
+/// A small random number generator (SplitMix64): the same seed gives the same tokens on every machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random(u64);
 
 impl Random {
-    /// Starts from a seed.
+    /// A generator with a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -282,7 +283,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 up to, not including, 1.
+    /// A uniform number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -427,8 +428,8 @@ mod tests {
             s.choose(logits, &[], &mut Random::new(1)).unwrap_err().to_string()
         };
         assert!(error(PLAIN, &mut [0.0, f32::NAN]).contains("logit 1"));
-        assert!(error(PLAIN, &mut [f32::NEG_INFINITY; 3]).contains("none of 3"));
-        assert!(error(PLAIN, &mut []).contains("none of 0"));
+        assert!(error(PLAIN, &mut [f32::NEG_INFINITY; 3]).contains("all of 3"));
+        assert!(error(PLAIN, &mut []).contains("all of 0"));
         assert!(error(Sampling { temperature: -1.0, ..PLAIN }, &mut [0.0]).contains("temperature is -1"));
         assert!(error(Sampling { top_p: 0.0, ..PLAIN }, &mut [0.0]).contains("top-p is 0"));
         assert_eq!(PLAIN.choose(&mut [0.0, f32::INFINITY], &[], &mut random).unwrap(), 1);

@@ -1,14 +1,15 @@
-//! What a pass hands over for the choice of the next token: as little of the logits as the choice needs.
+//! The part of the logits that is needed to choose the next token.
 //!
-//! The most likely token is found on the device, and so are the few candidates that top-k sampling draws from. Whole rows of
+//! The most likely token is found on the device, and so are the few candidates for top-k sampling. Full rows of
 //! logits are copied to the host only on request.
 
 use crate::error::{Error, Result};
 use crate::sampling::{Offer, Sampling};
+use serde::{Deserialize, Serialize};
 use wootz::{DType, Device, DeviceKind, Tensor};
 
 /// Which results a pass has beside the state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Want {
     /// None.
     Nothing,
@@ -24,16 +25,16 @@ pub enum Want {
     Every,
 }
 
-/// Candidates of [`Want::Top`]: enough for a top-k of 64 when 64 recent tokens have been made less likely.
+/// Number of candidates in [`Want::Top`]: enough for a top-k of 64 when 64 recent tokens have been penalised.
 pub const TOP: usize = 128;
 
 impl Want {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Want; 6] =
         [Want::Nothing, Want::Best, Want::BestOfEach, Want::Top, Want::Last, Want::Every];
 
-    /// The least that a choice needs. The host's own memory holds the logits of a CPU anyway, and choosing candidates there is
-    /// quicker than sorting.
+    /// The minimum that sampling needs. A CPU's logits are in host memory anyway, and selecting candidates there is
+    /// faster than sorting.
     pub fn of(sampling: &Sampling, device: &Device) -> Want {
         match sampling.candidates_needed() {
             Some(1) => Want::Best,
@@ -54,7 +55,7 @@ pub enum Scores {
 }
 
 impl Scores {
-    /// The tensors of a graph that a pass returns for `want`.
+    /// The output tensors of a graph for `want`.
     pub fn build(want: Want, logits: Tensor) -> wootz::Result<Vec<Tensor>> {
         Ok(match want {
             Want::Nothing => vec![],
@@ -69,14 +70,14 @@ impl Scores {
         })
     }
 
-    /// The same tensors, evaluated or on their way.
+    /// The same tensors, evaluated or in flight.
     pub fn new(tensors: Vec<Tensor>) -> Result<Scores> {
         let mut tensors = tensors.into_iter();
         match (tensors.next(), tensors.next(), tensors.next()) {
             (Some(logits), None, _) => Ok(Scores::All(logits)),
             (Some(token), Some(logit), None) => Ok(Scores::Best(token, logit)),
             (Some(tokens), Some(logits), Some(largest)) => Ok(Scores::Top(tokens, logits, largest)),
-            (None, ..) => Err(Error::Model("a pass gave no logits".into())),
+            (None, ..) => Err(Error::Model("a pass returned no logits".into())),
         }
     }
 
@@ -88,7 +89,7 @@ impl Scores {
         }
     }
 
-    /// What each sequence chooses from, on the host.
+    /// What each sequence samples from, on the host.
     pub fn read(&self) -> Result<Vec<Offer>> {
         let ids = |tokens: &Tensor| -> Result<Vec<u32>> {
             Ok(tokens.to_vec::<i32>()?.into_iter().map(|id| id as u32).collect())
@@ -116,11 +117,12 @@ pub fn rows(logits: &Tensor) -> Result<Vec<Vec<f32>>> {
     Ok(values.chunks_exact(logits.shape()[1].max(1)).map(<[f32]>::to_vec).collect())
 }
 
-/// Columns that are sorted together.
+/// Number of columns sorted together.
 const SPAN: usize = 1024;
 
-/// The `k` largest values of each row and their columns, largest first and lower columns first among equals. Long rows are cut
-/// into spans whose own `k` largest are then compared, so that a GPU sorts spans side by side in its fast memory.
+/// The `k` largest values of each row and their columns, in descending order with ties in column order. Long rows are
+/// split into spans whose own `k` largest are then compared, so that a GPU sorts spans in parallel in its fast
+/// memory.
 fn top(rows: &Tensor, k: usize) -> wootz::Result<(Tensor, Tensor)> {
     let (count, columns) = (rows.shape()[0], rows.shape()[1]);
     let spans = columns.div_ceil(SPAN);

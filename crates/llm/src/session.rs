@@ -1,4 +1,4 @@
-//! A sequence of tokens on a model: what was read so far, and the state that remembers it.
+//! A sequence of tokens on a model: what has been processed so far, and the resulting state.
 
 mod checkpoints;
 mod room;
@@ -18,17 +18,17 @@ pub(crate) use saved::SavedSession;
 use std::sync::Arc;
 use wootz::{Device, DeviceKind, OnProgress, Quote, Tensor};
 
-/// Positions that the cache holds at first; it doubles when they are used up.
+/// Initial capacity of the cache in positions; it doubles when it is full.
 const FIRST_CAPACITY: usize = 256;
 
-/// How a sequence is kept.
+/// Options of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionOptions {
-    /// The most tokens; at most what the model was made for when 0.
+    /// Context length; at most the model's, which is also the default for 0.
     pub context: usize,
-    /// How keys and values are kept.
+    /// Format of the KV cache.
     pub cache: CacheFormat,
-    /// Whether logits must not depend on how many tokens or sequences are computed together, bit for bit; see
+    /// Whether logits must not depend on the number of tokens or sequences processed together, bit for bit; see
     /// [`wootz::Compiled::batch_invariant`].
     pub batch_invariant: bool,
 }
@@ -39,10 +39,10 @@ pub struct Session {
     tokens: Vec<u32>,
     state: Vec<Tensor>,
     memory: Memory,
-    /// The first position that layers with a window still have.
+    /// The first position that sliding-window layers still have.
     kept_from: usize,
     context: usize,
-    /// States of earlier tokens, oldest first, for what cannot be cut back.
+    /// Checkpoints of state that cannot be truncated, oldest first.
     checkpoints: Vec<Checkpoint>,
     batch_invariant: bool,
     pub(crate) on_notice: Option<OnNotice>,
@@ -50,12 +50,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// An empty sequence.
+    /// An empty session.
     pub fn new(model: &Arc<Model>, options: SessionOptions) -> Result<Session> {
         let longest = model.config().context;
         let context = if options.context == 0 { longest } else { options.context };
         if context > longest {
-            let problem = format!("a context of {context} was asked for; this model was made for {longest}");
+            let problem = format!("context length {context} exceeds the {longest} that this model supports");
             return Err(Error::Model(problem));
         }
         let memory = Memory { context: context.min(FIRST_CAPACITY), chunk: CHUNK, format: options.cache };
@@ -85,12 +85,12 @@ impl Session {
         &self.tokens
     }
 
-    /// The most tokens that the sequence may have.
+    /// Context length in tokens.
     pub fn context(&self) -> usize {
         self.context
     }
 
-    /// How the sequence is kept.
+    /// Its options.
     pub(crate) fn options(&self) -> SessionOptions {
         SessionOptions {
             context: self.context,
@@ -99,13 +99,13 @@ impl Session {
         }
     }
 
-    /// Bytes of the state, and of what is kept of earlier ones.
+    /// Bytes of the state and of its checkpoints.
     pub fn state_bytes(&self) -> usize {
         let kept = self.checkpoints.iter().flat_map(Checkpoint::pieces);
         self.state.iter().chain(kept).map(|t| t.count() * t.dtype().size()).sum()
     }
 
-    /// Whether the state keeps every position apart, so that the sequence can be cut back by forgetting its end.
+    /// Whether the state has an entry per position only, so that the sequence can be truncated.
     pub(crate) fn can_rewind(&self) -> bool {
         self.model.network.can_rewind() && self.model.network.window().is_none()
     }
@@ -118,7 +118,7 @@ impl Session {
         model.network.state(memory).iter().map(|spec| spec.shape.count() * spec.dtype.size()).sum()
     }
 
-    /// Bytes that `more` tokens would add to the state while it moves to larger memory; 0 where they fit.
+    /// Peak extra bytes for `more` tokens, while the state moves to larger memory; 0 if they fit.
     pub(crate) fn growth_for(&self, more: usize) -> usize {
         let capacity = self.capacity_for(more);
         if capacity <= self.memory.context {
@@ -128,7 +128,7 @@ impl Session {
         specs.iter().map(|spec| spec.shape.count() * spec.dtype.size()).sum()
     }
 
-    /// Positions that the cache has room for.
+    /// Capacity of the cache in positions.
     pub(crate) fn capacity(&self) -> usize {
         self.memory.context
     }
@@ -140,7 +140,8 @@ impl Session {
                 || (count < self.tokens.len() && count >= self.kept_from && self.can_cut_to(count)))
     }
 
-    /// A sequence of the first `count` tokens, with a copy of their state; `None` where the state cannot be cut there.
+    /// A sequence of the first `count` tokens, with a copy of their state; `None` if the state cannot be truncated
+    /// there.
     pub fn fork(&self, count: usize) -> Result<Option<Session>> {
         if !self.can_fork(count) {
             return Ok(None);
@@ -172,7 +173,7 @@ impl Session {
         }))
     }
 
-    /// Forgets everything.
+    /// Clears the sequence.
     pub fn clear(&mut self) -> Result<()> {
         self.tokens.clear();
         self.checkpoints.clear();
@@ -184,32 +185,33 @@ impl Session {
         Ok(())
     }
 
-    /// Whether everything that the token after `count` ones looks back to is still there.
+    /// Whether everything that the token after the first `count` ones attends to is still available.
     fn can_cut_to(&self, count: usize) -> bool {
         let network = &self.model.network;
         let window = network.window().unwrap_or(0);
         network.can_rewind() && (self.kept_from == 0 || count + 1 >= self.kept_from + window)
     }
 
-    /// Makes `tokens` the sequence, reusing what it shares with the present one, and returns the logits after its last
-    /// token and how many tokens were reused.
+    /// Makes `tokens` the sequence, reusing the common prefix with the current one, and returns the logits after its
+    /// last token and the number of reused tokens.
     pub fn read(&mut self, tokens: &[u32]) -> Result<(Vec<f32>, usize)> {
         let (scores, reused) = self.read_for(Want::Last, tokens)?;
         Ok((only_row(&scores)?, reused))
     }
 
-    /// Appends tokens; the logits after the last of them.
+    /// Appends tokens; returns the logits after the last of them.
     pub fn advance(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         only_row(&self.advance_for(Want::Last, tokens)?)
     }
 
-    /// As [`Session::read`], with what is wanted after the last token.
+    /// Like [`Session::read`], with the requested scores after the last token.
     pub(crate) fn read_for(&mut self, want: Want, tokens: &[u32]) -> Result<(Scores, usize)> {
         let (scores, reused) = self.read_unless(want, tokens, &mut || false)?;
-        Ok((scores.ok_or_else(|| Error::Model("tokens were not read to their end".into()))?, reused))
+        Ok((scores.ok_or_else(|| Error::Model("tokens were not fully processed".into()))?, reused))
     }
 
-    /// The same, unless it is cancelled between two passes: what was read by then stays, and there are no scores.
+    /// The same, unless it is cancelled between two passes: what was processed by then stays, and there are no
+    /// scores.
     pub(crate) fn read_unless(
         &mut self,
         want: Want,
@@ -229,10 +231,10 @@ impl Session {
         Ok((self.advance_unless(want, &tokens[reused..], cancelled)?, reused))
     }
 
-    /// As [`Session::advance`], with what is wanted after the last token.
+    /// Like [`Session::advance`], with the requested scores after the last token.
     pub(crate) fn advance_for(&mut self, want: Want, tokens: &[u32]) -> Result<Scores> {
         let scores = self.advance_unless(want, tokens, &mut || false)?;
-        scores.ok_or_else(|| Error::Model("tokens were not read to their end".into()))
+        scores.ok_or_else(|| Error::Model("tokens were not fully processed".into()))
     }
 
     fn advance_unless(
@@ -258,7 +260,7 @@ impl Session {
         Scores::new(wanted).map(Some)
     }
 
-    /// Appends tokens, of which no logits are wanted.
+    /// Appends tokens without computing logits.
     pub(crate) fn feed(&mut self, tokens: &[u32]) -> Result<()> {
         self.check(tokens)?;
         let mut done = 0;
@@ -269,15 +271,15 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a pass may start from a token that the host has not seen: on a device that works on its own, with a state that
-    /// can forget the token again.
+    /// Whether a pass can start from a token that the host has not seen: on an asynchronous device, with a state that
+    /// can drop the token again.
     pub(crate) fn can_run_ahead(&self) -> bool {
         let on_host = self.model.device().info().kind == DeviceKind::Cpu;
         !on_host && self.model.network.can_rewind() && self.tokens.len() < self.context
     }
 
-    /// Starts the pass over a token that is still being computed. The sequence has the token once [`Session::accept`] names it;
-    /// until then it is as if nothing had happened.
+    /// Starts the pass over a token that is still being computed. The sequence contains the token once
+    /// [`Session::accept`] confirms it; until then nothing has changed.
     pub(crate) fn run_ahead(&mut self, want: Want, token: &Tensor) -> Result<Scores> {
         self.make_room(1)?;
         Scores::new(self.submit(want, token, 1)?)
@@ -288,7 +290,7 @@ impl Session {
         self.tokens.push(token);
     }
 
-    /// Appends tokens and hands each chunk's logits (`vocab` values per token) to `sink`.
+    /// Appends tokens and passes each chunk's logits (`vocab` values per token) to `sink`.
     pub fn score(&mut self, tokens: &[u32], mut sink: impl FnMut(&[f32]) -> Result<()>) -> Result<()> {
         self.check(tokens)?;
         let mut done = 0;
@@ -303,8 +305,8 @@ impl Session {
         Ok(())
     }
 
-    /// Appends one token to each of several sequences on one model, reading its weights once for all of them; the
-    /// logits after each.
+    /// Appends one token to each of several sequences on one model, reading its weights once for all of them; returns
+    /// the logits after each.
     pub fn advance_together(sessions: &mut [&mut Session], tokens: &[u32]) -> Result<Vec<Vec<f32>>> {
         if sessions.is_empty() && tokens.is_empty() {
             return Ok(Vec::new());
@@ -315,23 +317,23 @@ impl Session {
         }
     }
 
-    /// The same, with what is wanted after each token.
+    /// The same, with the requested scores after each token.
     pub(crate) fn advance_together_for(
         want: Want,
         sessions: &mut [&mut Session],
         tokens: &[u32],
     ) -> Result<Scores> {
         let Some(first) = sessions.first() else {
-            return Err(Error::Model("no sequences were given".into()));
+            return Err(Error::Model("expected at least one sequence".into()));
         };
         let (model, format) = (&first.model, first.memory.format);
         if sessions.len() != tokens.len() {
-            let problem = format!("{} tokens were given for {} sequences", tokens.len(), sessions.len());
+            let problem = format!("got {} tokens for {} sequences", tokens.len(), sessions.len());
             return Err(Error::Model(problem));
         }
         let alike = |s: &Session| s.memory.format == format && s.batch_invariant == first.batch_invariant;
         if sessions.iter().any(|s| !Arc::ptr_eq(&s.model, model) || !alike(s)) {
-            let problem = "sequences go together only on one model and with the same options";
+            let problem = "sequences can only be batched if they share a model and options";
             return Err(Error::Model(problem.into()));
         }
         for (session, token) in sessions.iter().zip(tokens) {
@@ -346,7 +348,7 @@ impl Session {
         Session::pass_together(want, sessions, tokens)
     }
 
-    /// The same with caches as large as each sequence needs, one plan for each list of sizes.
+    /// The same with caches as large as each sequence needs, with one plan per list of sizes.
     pub(crate) fn step_together(
         want: Want,
         sessions: &mut [&mut Session],
@@ -363,7 +365,7 @@ impl Session {
         Scores::new(Session::wanted_together(want, sessions, tokens)?)
     }
 
-    /// One submit for all, which have room and are on one model.
+    /// One submission for all sequences, which have room and are on one model.
     fn wanted_together(want: Want, sessions: &mut [&mut Session], tokens: &[u32]) -> Result<Vec<Tensor>> {
         let Some(first) = sessions.first() else { return Ok(Vec::new()) };
         let (model, format) = (first.model.clone(), first.memory.format);
@@ -382,14 +384,14 @@ impl Session {
     fn check(&self, tokens: &[u32]) -> Result<()> {
         let vocab = self.model.config().vocab;
         if tokens.is_empty() {
-            return Err(Error::Model("no tokens were given".into()));
+            return Err(Error::Model("expected at least one token".into()));
         }
         if let Some(id) = tokens.iter().find(|&&id| id as usize >= vocab) {
-            return Err(Error::Model(format!("token {id} is not one of the {vocab} of this model")));
+            return Err(Error::Model(format!("token {id} is outside this model's vocabulary of {vocab}")));
         }
         if self.tokens.len() + tokens.len() > self.context {
             let problem = format!(
-                "{} tokens after {} are more than the context of {}",
+                "{} tokens after {} exceed the context length of {}",
                 tokens.len(),
                 self.tokens.len(),
                 self.context
@@ -399,7 +401,7 @@ impl Session {
         Ok(())
     }
 
-    /// One submit: the tokens, padded, go through the network, and the state moves on.
+    /// One submission: the padded tokens go through the network, and the state advances.
     fn pass(&mut self, want: Want, tokens: &[u32], padded: usize) -> Result<Vec<Tensor>> {
         self.make_room(padded)?;
         let mut padding = tokens.to_vec();
@@ -418,7 +420,7 @@ impl Session {
         Ok(wanted)
     }
 
-    /// What a pass over `count` tokens would cost on a device.
+    /// The cost of a pass over `count` tokens on a device.
     pub(crate) fn quote(
         &self,
         count: usize,
@@ -441,7 +443,7 @@ impl Session {
     }
 }
 
-/// Tokens as a pass takes them.
+/// Tokens in the form that a pass takes.
 fn ids(tokens: &[u32], model: &Model) -> Result<Tensor> {
     let ids: Vec<i32> = tokens.iter().map(|&id| id as i32).collect();
     Ok(Tensor::from_slice_on(&ids, model.device())?)

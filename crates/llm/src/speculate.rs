@@ -1,9 +1,9 @@
-//! Speculative decoding (Leviathan et al., 2022): something cheap guesses the next tokens, the model reads all of them in one pass, and
-//! those that it would have chosen itself stay. A pass over a few tokens costs little more than one over a single token, since both
-//! read all weights once.
+//! Speculative decoding (Leviathan et al., 2022): a cheap method drafts the next tokens, the model processes all of
+//! them in one pass, and keeps those that it would have chosen itself. A pass over a few tokens costs little more
+//! than one over a single token, since both read all weights once.
 //!
-//! Guesses come from the text itself (what followed the same few tokens before; Saxena, 2023) or from a smaller model with the same
-//! vocabulary. Guessing measures itself: as long as tokens come slower with it than without, it rests, longer each time.
+//! Drafts come from the text itself (what followed the same few tokens earlier; Saxena, 2023) or from a smaller model
+//! with the same vocabulary. Drafting is timed: while it is slower than plain decoding, it pauses, longer each time.
 
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -14,28 +14,28 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Tokens that must have stood together before, for what followed them to be a guess.
+/// Number of preceding tokens that must match for what followed them to be a draft.
 const KEY: usize = 3;
-/// Tokens of a pass with guesses: few sizes, so that there are few plans.
+/// Numbers of tokens per verification pass: few sizes, so that there are few plans.
 const SIZES: [usize; 4] = [2, 4, 8, 16];
-/// Passes of either kind that a comparison needs.
+/// Number of passes of either kind that a comparison needs.
 const ENOUGH: usize = 4;
-/// Tokens without guesses after a comparison that they lost.
+/// Number of plain tokens after drafting lost a comparison.
 const FIRST_REST: usize = 32;
 const LONGEST_REST: usize = 1024;
 
-/// Guesses of the next tokens, and whether they pay.
+/// The drafting method, and whether it pays off.
 pub struct Speculation {
     source: Source,
-    /// Which of [`SIZES`] is tried next.
+    /// The index in [`SIZES`] to try next.
     size: usize,
-    /// Which of them were tried: the first pass of a size is planned, and its time says nothing.
+    /// Which sizes were tried: the first pass of a size includes planning, so its time is ignored.
     planned: [bool; SIZES.len()],
     single: Pace,
     guessed: Pace,
     rest: usize,
     next_rest: usize,
-    /// Guesses that were read, and those that stayed.
+    /// Number of verified and of accepted draft tokens.
     drafted: usize,
     accepted: usize,
 }
@@ -67,16 +67,16 @@ impl Pace {
     }
 }
 
-/// Where each few tokens stood last.
+/// The last position of each n-gram.
 #[derive(Default)]
 struct Lookup {
     last: HashMap<[u32; KEY], usize>,
-    /// Tokens that are in the table.
+    /// The tokens in the table.
     known: Vec<u32>,
 }
 
 impl Lookup {
-    /// What followed the last tokens when they stood together before.
+    /// What followed the last tokens at their previous occurrence.
     fn guess(&mut self, sequence: &[u32], most: usize) -> Vec<u32> {
         let same = self.known.iter().zip(sequence).take_while(|(a, b)| a == b).count();
         if same < self.known.len() {
@@ -100,19 +100,19 @@ fn key(sequence: &[u32], start: usize) -> [u32; KEY] {
 }
 
 impl Speculation {
-    /// Guesses from what stands in the text already.
+    /// Drafts from earlier text.
     pub fn lookup() -> Speculation {
         Speculation::new(Source::Lookup(Lookup::default()))
     }
 
-    /// Guesses of a smaller model, which must have the vocabulary of the model that it guesses for.
+    /// Drafts from a smaller model, which must have the same vocabulary as the model.
     pub fn draft(draft: &Arc<Model>, model: &Model, options: SessionOptions) -> Result<Speculation> {
         let (small, large) = (draft.tokenizer().vocab(), model.tokenizer().vocab());
         let same =
             small.len() == large.len() && (0..large.len() as u32).all(|id| small.text(id) == large.text(id));
         if !same {
             return Err(Error::Model(format!(
-                "a draft model must have the vocabulary of the model it guesses for: {} tokens are not the same {}",
+                "the draft model must have the same vocabulary as the model: {} tokens differ from {}",
                 small.len(),
                 large.len()
             )));
@@ -136,17 +136,18 @@ impl Speculation {
         }
     }
 
-    /// Guesses that were read so far, and how many of them stayed.
+    /// Number of verified draft tokens so far, and how many of them were accepted.
     pub fn counts(&self) -> (usize, usize) {
         (self.drafted, self.accepted)
     }
 
-    /// Whether it can be of use: every token is the most likely one.
+    /// Whether it can be used: sampling must be greedy.
     pub(crate) fn suits(sampling: &Sampling) -> bool {
         sampling.candidates_needed() == Some(1)
     }
 
-    /// Guesses of what follows a sequence, of which the model can read `room` more tokens; none where they would not pay.
+    /// Draft tokens for a sequence, for which the model has room for `room` more tokens; none if they would not pay
+    /// off.
     pub(crate) fn guess(&mut self, sequence: &[u32], room: usize) -> Result<Vec<u32>> {
         if self.rest > 0 {
             self.rest -= 1;
@@ -168,12 +169,12 @@ impl Speculation {
         Ok(guesses)
     }
 
-    /// Learns what a pass over one token took.
+    /// Records the time of a pass over a single token.
     pub(crate) fn note_single(&mut self, time: Duration) {
         self.single.add(1, time);
     }
 
-    /// Learns what a pass with guesses gave, guessing included.
+    /// Records the result of a pass with draft tokens, including drafting time.
     pub(crate) fn note_guessed(&mut self, read: usize, stayed: usize, time: Duration) {
         self.drafted += read;
         self.accepted += stayed;
@@ -221,7 +222,7 @@ fn drafted(session: &mut Session, sequence: &[u32], most: usize) -> Result<Vec<u
 }
 
 fn best(scores: &Scores) -> Result<u32> {
-    let offer = scores.read()?.pop().ok_or_else(|| Error::Model("a pass gave no logits".into()))?;
+    let offer = scores.read()?.pop().ok_or_else(|| Error::Model("a pass returned no logits".into()))?;
     Ok(offer.best())
 }
 

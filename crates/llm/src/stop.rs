@@ -1,4 +1,4 @@
-//! Stop strings: generation ends before a given text, and none of it is shown.
+//! Stop strings: generation ends before a given text, which is not emitted.
 
 /// Watches a stream of text for stop strings.
 ///
@@ -11,13 +11,13 @@ pub struct StopStrings {
 }
 
 impl StopStrings {
-    /// Watches for any of these; empty strings are ignored.
+    /// Watches for these strings; empty ones are ignored.
     pub fn new(stops: impl IntoIterator<Item = String>) -> StopStrings {
         let stops = stops.into_iter().filter(|s| !s.is_empty()).collect();
         StopStrings { stops, held: String::new(), stopped: None }
     }
 
-    /// Adds text, and returns what may be shown. After a stop string everything is swallowed.
+    /// Adds text, and returns what may be shown. After a stop string everything is dropped.
     pub fn push(&mut self, text: &str) -> String {
         if self.stopped() {
             return String::new();
@@ -34,23 +34,23 @@ impl StopStrings {
         std::mem::replace(&mut self.held, rest)
     }
 
-    /// Whether a stop string came.
+    /// Whether a stop string was found.
     pub fn stopped(&self) -> bool {
         self.stopped.is_some()
     }
 
-    /// The stop string that came.
+    /// The stop string that was found.
     pub fn which(&self) -> Option<&str> {
         self.stopped.as_deref()
     }
 
-    /// Ends the stream: what was held back was no stop string after all.
+    /// Ends the stream: returns what was held back, which was not a stop string.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }
 
-/// How many bytes at the end of `text` are the beginning of `stop`.
+/// The number of bytes at the end of `text` that are a prefix of `stop`.
 fn overlap(text: &str, stop: &str) -> usize {
     let longest = text.len().min(stop.len() - 1);
     let ends = (1..=longest).rev().filter(|&n| stop.is_char_boundary(n));

@@ -1,12 +1,14 @@
-//! Weights of a model file as tensors, without a copy where the device can read host memory.
+//! Weights of a model file as tensors, without copying if the device can read host memory.
 
 use crate::error::{Error, Result};
+use crate::importance::{Collector, observed};
 use crate::lora::Adapter;
 use crate::ranks::{Cut, Share, Side, Stage};
+use crate::survey::Survey;
 use std::ops::Range;
 use std::sync::Arc;
 use wootz::distributed::Group;
-use wootz::{Activations, BlockFormat, DType, Device, HostMemory, Layout, Shape, Tensor};
+use wootz::{Activations, BlockFormat, CustomKernel, DType, Device, HostMemory, Layout, Shape, Tensor};
 use wootz_gguf::{Bytes, Gguf};
 
 /// The tensors of a file, on a device.
@@ -14,13 +16,17 @@ pub struct Weights {
     gguf: Arc<Gguf>,
     device: Device,
     activations: Activations,
-    /// This rank's part of them, where several have one each.
+    /// This rank's part of them, if the model is split.
     share: Option<Share>,
-    /// Adapters, as weights of their own, with what each of them is.
+    /// Adapters: the tensors and scale of each.
     adapters: Vec<(Adapter, Weights)>,
+    /// What notes the inputs of products, where an importance matrix is computed.
+    collector: Option<Arc<Collector>>,
+    /// Where tensors that are missing are noted, instead of being errors.
+    survey: Option<Arc<Survey>>,
 }
 
-/// Bytes of a mapped file, which they keep mapped.
+/// A part of a memory-mapped file, which keeps the file mapped.
 struct Part {
     bytes: Bytes,
     range: Range<usize>,
@@ -33,14 +39,37 @@ impl AsRef<[u8]> for Part {
 }
 
 impl Weights {
-    /// The weights of a file for a device, and how they are multiplied by.
+    /// The weights of a file for a device, and the precision of activations.
     pub fn new(gguf: Arc<Gguf>, device: &Device, activations: Activations) -> Weights {
-        Weights { gguf, device: device.clone(), activations, share: None, adapters: Vec::new() }
+        Weights {
+            gguf,
+            device: device.clone(),
+            activations,
+            share: None,
+            adapters: Vec::new(),
+            collector: None,
+            survey: None,
+        }
     }
 
-    /// The same, of which this rank has a part. Names and shapes that it is asked for are then those of the part.
+    /// The same, noting tensors that are missing or have another shape. Zeros take their place.
+    pub(crate) fn surveyed(self, survey: &Arc<Survey>) -> Weights {
+        Weights { survey: Some(survey.clone()), ..self }
+    }
+
+    /// The same, of which this rank has a part. Names and shapes are then those of the part.
     pub(crate) fn divided(self, share: Option<Share>) -> Weights {
         Weights { share, ..self }
+    }
+
+    /// The same, whose products are noted.
+    pub(crate) fn observed(self, collector: Option<Arc<Collector>>) -> Weights {
+        Weights { collector, ..self }
+    }
+
+    /// What notes the inputs of the products of a tensor.
+    fn observer(&self, name: &str, matrices: usize) -> Option<Arc<CustomKernel>> {
+        self.collector.as_ref().map(|collector| collector.observer(name, matrices))
     }
 
     /// This rank's place, where layers are on several ranks.
@@ -57,7 +86,7 @@ impl Weights {
         self.share.as_ref()?.cut(name)
     }
 
-    /// The same with adapters, which must be made for this file.
+    /// The same with adapters, which must match this file.
     pub fn with_adapters(mut self, adapters: &[Adapter]) -> Weights {
         let beside = |adapter: &Adapter| {
             let weights = Weights::new(adapter.gguf.clone(), &self.device, self.activations);
@@ -67,7 +96,7 @@ impl Weights {
         self
     }
 
-    /// What adapters add to the products of a matrix.
+    /// The adapters of a matrix.
     fn added(&self, name: &str, rows: usize, columns: usize) -> Result<Vec<Added<Matrix>>> {
         self.adapted(name, |weights, rank| {
             let a = weights.matrix(&format!("{name}.lora_a"), rank, columns)?;
@@ -101,15 +130,19 @@ impl Weights {
         self.gguf.find_tensor(&self.name_of(name)).is_some()
     }
 
-    /// A tensor that must be there with this shape (slowest-varying first), as stored; of one that is divided, this rank's part.
+    /// A required tensor with this shape (slowest-varying first), as stored; if it is split, this rank's part.
     fn stored(&self, name: &str, shape: &[usize]) -> Result<(HostMemory, BlockFormat)> {
-        match self.cut(name) {
+        let found = match self.cut(name) {
             Some(cut) => self.stored_part(name, shape, &cut),
             None => self.stored_whole(name, shape),
+        };
+        match &self.survey {
+            Some(survey) => found.or_else(|error| survey.note(error, shape)),
+            None => found,
         }
     }
 
-    /// A part of a tensor: where it lies in the file, if it lies there in one piece, else a copy.
+    /// A part of a tensor: in place if it is contiguous in the file, otherwise a copy.
     fn stored_part(&self, name: &str, shape: &[usize], cut: &Cut) -> Result<(HostMemory, BlockFormat)> {
         let mut whole = shape.to_vec();
         // Biases and other vectors have rows only, on their last axis.
@@ -117,13 +150,18 @@ impl Weights {
         let axis = match cut.side {
             Side::Rows if is_matrix => shape.len() - 2,
             Side::Rows | Side::Columns => shape.len() - 1,
+            Side::Experts => 0,
         };
         whole[axis] = cut.whole;
         let (_, format) = self.stored_whole(name, &whole)?;
         let tensor = self.gguf.tensor(&self.name_of(name))?;
         let (bytes, place) = self.gguf.place(tensor);
-        let problem =
-            || Error::Model(format!("tensor '{name}' cannot be cut at {:?}: {format} has blocks", cut.range));
+        let problem = || {
+            Error::Model(format!(
+                "tensor '{name}' cannot be split at {:?}, inside a {format} block",
+                cut.range
+            ))
+        };
         // What the cut axis counts: rows of so many bytes, or values in blocks.
         let inner: usize = whole[axis + 1..].iter().product();
         let at = |count: usize| format.bytes_of(count * inner).ok_or_else(problem);
@@ -155,12 +193,14 @@ impl Weights {
         Ok((HostMemory::new(Part { bytes: bytes.clone(), range }), format))
     }
 
-    /// A tensor as rows of blocks: the extents before the last, then the bytes of a row.
+    /// A tensor as rows of blocks: all extents but the last, then the bytes of a row.
     fn coded(&self, name: &str, shape: &[usize]) -> Result<(Tensor, BlockFormat)> {
         let (memory, format) = self.stored(name, shape)?;
         let (columns, lead) = shape.split_last().expect("weights have axes");
         let Some(bytes) = format.bytes_of(*columns) else {
-            let problem = format!("tensor '{name}': rows of {columns} values are not whole {format} blocks");
+            let problem = format!(
+                "tensor '{name}': rows of {columns} values are not a multiple of the {format} block size"
+            );
             return Err(Error::Model(problem));
         };
         let layout = Layout::contiguous(&lead.iter().copied().chain([bytes]).collect::<Shape>());
@@ -171,19 +211,22 @@ impl Weights {
     pub fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
         let (coded, format) = self.coded(name, &[rows, columns])?;
         let added = self.added(name, rows, columns)?;
-        let after = self.after(name);
-        Ok(Matrix { coded, format, activations: self.activations, bias: None, after, added })
+        let (after, observer) = (self.after(name), self.observer(name, 1));
+        Ok(Matrix { coded, format, activations: self.activations, bias: None, after, added, observer })
     }
 
-    /// What is left to do to the products of a matrix.
+    /// What remains to be done to the products of a matrix.
     fn after(&self, name: &str) -> After {
         match (self.cut(name), &self.share) {
             (Some(Cut { side: Side::Columns, .. }), Some(share)) => After::Sum(share.group().clone()),
+            (Some(Cut { side: Side::Experts, .. }), Some(share)) if name.contains("ffn_down") => {
+                After::Sum(share.group().clone())
+            }
             _ => After::Nothing,
         }
     }
 
-    /// The matrix that gives `rows` logits. Where it is divided, the logits of all ranks are joined.
+    /// The output matrix with `rows` logits. If it is split, the logits of all ranks are joined.
     pub(crate) fn output(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
         let whole = self.matrix(name, rows, columns)?;
         let Some(share) = &self.share else { return Ok(whole) };
@@ -192,12 +235,12 @@ impl Weights {
         Ok(Matrix { coded, after: After::Join(share.group().clone(), rows), ..whole })
     }
 
-    /// A stack of `count` matrices `name.weight`, with `name.bias` where the file has one.
+    /// A stack of `count` matrices `name.weight`, with `name.bias` if the file has one.
     pub fn stack(&self, name: &str, count: usize, rows: usize, columns: usize) -> Result<Stack> {
         let mut bias = self.optional_values(&format!("{name}.bias"), &[count, rows])?;
-        if let After::Sum(group) = self.after(&format!("{name}.weight")) {
+        if let Some(Cut { side: Side::Columns, .. }) = self.cut(&format!("{name}.weight")) {
             // Of the parts of a sum, one has the bias.
-            bias = bias.filter(|_| group.rank() == 0);
+            bias = bias.filter(|_| self.share.as_ref().is_none_or(|share| share.group().rank() == 0));
         }
         Ok(Stack { bias, ..self.plain_stack(&format!("{name}.weight"), [count, rows, columns])? })
     }
@@ -208,11 +251,11 @@ impl Weights {
             let a = weights.plain_stack(&format!("{name}.lora_a"), [count, rank, columns])?;
             Ok([a, weights.plain_stack(&format!("{name}.lora_b"), [count, rows, rank])?])
         })?;
-        let after = self.after(name);
-        Ok(Stack { coded, format, activations: self.activations, bias: None, after, added })
+        let (after, observer) = (self.after(name), self.observer(name, count));
+        Ok(Stack { coded, format, activations: self.activations, bias: None, after, added, observer })
     }
 
-    /// The matrix `name.weight` cut into matrices of so many rows each, with their parts of `name.bias`.
+    /// The matrix `name.weight` split into matrices with these numbers of rows, with their parts of `name.bias`.
     pub fn parts<const N: usize>(&self, name: &str, rows: [usize; N], columns: usize) -> Result<[Matrix; N]> {
         if let Some(own) = self.share.as_ref().and_then(|share| share.parts(name)) {
             return self.own_parts(name, own, columns);
@@ -233,7 +276,7 @@ impl Weights {
         Ok(parts.try_into().unwrap_or_else(|_| unreachable!("as many parts as there are rows")))
     }
 
-    /// This rank's rows of each of the matrices that the file has as one.
+    /// This rank's rows of each of the matrices that are fused in the file.
     fn own_parts<const N: usize>(
         &self,
         name: &str,
@@ -248,17 +291,17 @@ impl Weights {
             Ok(Matrix { coded: whole.coded.narrow(0, own.start, own.len())?, bias, ..whole.clone() })
         };
         let parts = own.iter().map(part).collect::<Result<Vec<_>>>()?;
-        parts.try_into().map_err(|_| Error::Model(format!("'{name}' is not {N} matrices in one")))
+        parts.try_into().map_err(|_| Error::Model(format!("'{name}' is not a stack of {N} matrices")))
     }
 
-    /// The matrix `name.weight`, with `name.bias` where the file has one.
+    /// The matrix `name.weight`, with `name.bias` if the file has one.
     pub fn linear(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix> {
         let matrix = self.matrix(&format!("{name}.weight"), rows, columns)?;
         let bias = self.optional_values(&format!("{name}.bias"), &[rows])?;
         Ok(Matrix { bias, ..matrix })
     }
 
-    /// A tensor as f32 values: norms, biases and other small things.
+    /// A tensor as f32 values: norms, biases and other small tensors.
     pub fn values(&self, name: &str, shape: &[usize]) -> Result<Tensor> {
         let (memory, format) = self.stored(name, shape)?;
         let shape = Shape::from(shape);
@@ -273,13 +316,13 @@ impl Weights {
         Ok(Tensor::from_slice_on(&values, &self.device)?.reshape(shape)?)
     }
 
-    /// The same, if the file has it.
+    /// The same, if the tensor exists.
     pub fn optional_values(&self, name: &str, shape: &[usize]) -> Result<Option<Tensor>> {
         if self.has(name) { self.values(name, shape).map(Some) } else { Ok(None) }
     }
 }
 
-/// A weight matrix in the form of the file (rows of blocks), and what is added to its products.
+/// A weight matrix in the file's format (rows of blocks), and what is added to its products.
 #[derive(Clone)]
 pub struct Matrix {
     coded: Tensor,
@@ -288,6 +331,7 @@ pub struct Matrix {
     bias: Option<Tensor>,
     after: After,
     added: Vec<Added<Matrix>>,
+    observer: Option<Arc<CustomKernel>>,
 }
 
 /// What an adapter adds to a product: `scale · B·(A·x)`.
@@ -298,13 +342,13 @@ struct Added<M> {
     scale: f32,
 }
 
-/// What other ranks have to do with a product.
+/// How a product depends on other ranks.
 #[derive(Clone)]
 enum After {
     Nothing,
-    /// It is a part of a sum.
+    /// It is a partial sum.
     Sum(Group),
-    /// It is a part of so many columns.
+    /// It is a part of this many columns.
     Join(Group, usize),
 }
 
@@ -321,6 +365,7 @@ impl After {
 impl Matrix {
     /// `x · Wᵀ + bias`.
     pub fn apply(&self, x: &Tensor) -> wootz::Result<Tensor> {
+        let x = &observed(self.observer.as_ref(), x, None)?;
         let mut product = x.quant_matmul(&self.coded, self.format, self.activations)?;
         for Added { a, b, scale } in &self.added {
             product = product.add(&b.apply(&a.apply(x)?)?.mul(*scale)?)?;
@@ -332,13 +377,13 @@ impl Matrix {
         }
     }
 
-    /// Rows by number: an embedding.
+    /// Selects rows by index: an embedding.
     pub fn rows(&self, index: &Tensor) -> wootz::Result<Tensor> {
         self.coded.quant_gather(index, self.format)
     }
 }
 
-/// A stack of weight matrices in the form of the file, and what is added to their products.
+/// A stack of weight matrices in the file's format, and what is added to their products.
 pub struct Stack {
     coded: Tensor,
     format: BlockFormat,
@@ -346,16 +391,18 @@ pub struct Stack {
     bias: Option<Tensor>,
     after: After,
     added: Vec<Added<Stack>>,
+    observer: Option<Arc<CustomKernel>>,
 }
 
 impl Stack {
-    /// The whole of a weighted sum of its results, of which this rank may have a part.
+    /// Completes a weighted sum of its results, of which this rank may have a part.
     pub fn whole(&self, sum: Tensor) -> wootz::Result<Tensor> {
         self.after.apply(sum)
     }
 
     /// Each row of `x [r, k]` times the matrices `chosen [r, j]`, plus their biases: `[r, j, n]`.
     pub fn apply(&self, x: &Tensor, chosen: &Tensor) -> wootz::Result<Tensor> {
+        let x = &observed(self.observer.as_ref(), x, Some(chosen))?;
         let mut product = x.expert_matmul(&self.coded, chosen, self.format, self.activations)?;
         for Added { a, b, scale } in &self.added {
             let narrow = a.apply(x, chosen)?;

@@ -116,12 +116,12 @@ fn adapters_of_something_else_are_refused() {
         let error = adapter.and_then(|adapter| adapter.check(&llama)).unwrap_err().to_string();
         assert!(error.contains("tuned.gguf") && error.contains(fact), "{error}");
     };
-    refused(open("qwen3", &whole()), "an adapter for qwen3, but the model is llama");
+    refused(open("qwen3", &whole()), "the adapter is for qwen3, but the model is llama");
     refused(open("llama", &whole()[..1]), "blk.0.attn_q.weight.lora_a");
     let pair =
         |name: &str, a: [u64; 2], b: [u64; 2]| [(format!("{name}.lora_a"), a), (format!("{name}.lora_b"), b)];
     refused(open("llama", &pair("blk.7.attn_q.weight", [64, 4], [4, 128])), "which the model does not have");
-    refused(open("llama", &pair("blk.0.attn_q.weight", [32, 4], [4, 128])), "do not adapt");
+    refused(open("llama", &pair("blk.0.attn_q.weight", [32, 4], [4, 128])), "do not match");
     refused(open("llama", &pair("token_embd.weight", [64, 4], [4, 80])), "token_embd");
     let error = Adapter::new(llama, "model.gguf".into(), 1.0).err().unwrap().to_string();
     assert!(error.contains("not a LoRA adapter"), "{error}");

@@ -10,7 +10,7 @@ use wootz::{Device, Tensor};
 use wootz_blocks::BlockFormat;
 use wootz_gguf::Gguf;
 use wootz_llm::estimate::CacheFormat;
-use wootz_llm::quantize::{Mix, quantize_file};
+use wootz_llm::quantize::{Mix, Options, quantize_file};
 use wootz_llm::tokenizer::{Encoding, Tokenizer};
 use wootz_llm::{Model, ModelOptions, Session, SessionOptions, hub};
 
@@ -151,7 +151,7 @@ fn folders_are_the_models_they_hold() {
         // As a GGUF file, rows in the order of GGUF.
         let file = folder.path().join("all.gguf");
         let opened = hub::open(folder.path().join("model-1.safetensors")).unwrap();
-        quantize_file(&opened, &file, Mix::from_name("f32").unwrap(), 2, &mut |_| {}).unwrap();
+        quantize_file(&opened, &file, Options::new(Mix::from_name("f32").unwrap(), 2), &mut |_| {}).unwrap();
         let rewritten = Model::open(&file, &Device::cpu(), ModelOptions::default()).unwrap();
         assert!(rewritten.gguf().metadata().get("wootz.rope.pairs").is_none());
         let rewritten = logits(rewritten);

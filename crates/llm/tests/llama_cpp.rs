@@ -16,44 +16,14 @@ fn tokens(vocab: usize) -> Vec<u32> {
     (0..40).map(|i| ((i * i * 7 + 3 * i + 11) % 900 % vocab) as u32).collect()
 }
 
-/// Every family, by the name of its architecture.
-const FAMILIES: [&str; 24] = [
-    "llama",
-    "mistral3",
-    "smollm3",
-    "granite",
-    "granitemoe",
-    "phi3",
-    "qwen2",
-    "qwen2moe",
-    "qwen3",
-    "qwen3moe",
-    "olmoe",
-    "gemma2",
-    "gemma3",
-    "gpt-oss",
-    "gemma4",
-    "deepseek2",
-    "qwen35",
-    "qwen35moe",
-    "qwen3next",
-    "granitehybrid",
-    "mamba2",
-    "lfm2",
-    "lfm2moe",
-    "rwkv7",
-];
-
-#[test]
-fn every_family_has_golden_logits() {
-    let decoders = Family::ALL.iter().filter(|family| !family.is_encoder());
-    let known: Vec<&str> = decoders.map(|family| family.name()).collect();
-    assert_eq!(known, FAMILIES);
+/// The names of all families that have logits. Each has golden ones.
+fn families() -> impl Iterator<Item = &'static str> {
+    Family::ALL.iter().filter(|family| !family.is_encoder()).map(|family| family.name())
 }
 
 #[test]
 fn logits_equal_llama_cpps() {
-    for family in FAMILIES {
+    for family in families() {
         let model = Arc::new(
             Model::open(
                 golden(&format!("tiny-{family}.model")),
@@ -99,7 +69,7 @@ const EXACT: SessionOptions = SessionOptions { context: 64, cache: CacheFormat::
 
 #[test]
 fn one_by_one_in_chunks_and_with_others_agree() {
-    for family in FAMILIES {
+    for family in families() {
         let model = open(family, &Device::cpu());
         let tokens = tokens(model.config().vocab);
         let session = || Session::new(&model, EXACT).unwrap();
@@ -120,11 +90,61 @@ fn one_by_one_in_chunks_and_with_others_agree() {
     }
 }
 
+/// Bits that do not depend on what else is in a pass.
+const INVARIANT: SessionOptions = SessionOptions { batch_invariant: true, ..EXACT };
+
+#[test]
+fn batch_invariant_logits_are_the_same_alone_and_with_others() {
+    for family in families() {
+        let model = open(family, &Device::cpu());
+        let tokens = tokens(model.config().vocab);
+        let start = |count: usize| {
+            let mut session = Session::new(&model, INVARIANT).unwrap();
+            session.advance(&tokens[..count]).unwrap();
+            session
+        };
+        let lengths = [39, 9, 20, 1];
+        let mut alone = lengths.map(start);
+        let mut grouped = lengths.map(start);
+        for step in 0..3 {
+            let next = [5 + step, 6, 7, 8 + step];
+            let rows = Session::advance_together(&mut grouped.each_mut(), &next).unwrap();
+            for ((session, token), row) in alone.iter_mut().zip(next).zip(rows) {
+                assert_eq!(session.advance(&[token]).unwrap(), row, "{family}, step {step}");
+            }
+        }
+    }
+}
+
+#[test]
+fn batch_invariant_logits_are_the_same_one_by_one_and_in_chunks() {
+    for family in families() {
+        let model = open(family, &Device::cpu());
+        let vocab = model.config().vocab;
+        // More than one chunk of 128 tokens where the model's context has room for it.
+        let count = model.config().context.min(150) - 1;
+        let tokens: Vec<u32> = (0..count).map(|i| ((i * i * 7 + 3 * i + 11) % vocab) as u32).collect();
+        let session = |batch_invariant| {
+            Session::new(&model, SessionOptions { context: 0, batch_invariant, ..EXACT }).unwrap()
+        };
+        let (mut single, mut plain) = (session(true), session(false));
+        let (mut last, mut plain_last) = (Vec::new(), Vec::new());
+        for token in &tokens {
+            last = single.advance(&[*token]).unwrap();
+            plain_last = plain.advance(&[*token]).unwrap();
+        }
+        let chunked = session(true).advance(&tokens).unwrap();
+        assert_eq!(chunked, last, "{family}");
+        let error = worst(&session(false).advance(&tokens).unwrap(), &plain_last);
+        assert!(error < 1e-4, "{family}: {error}");
+    }
+}
+
 /// Imitated devices are slow: by default the family with the most ops of its own.
 #[test]
 fn every_device_gives_the_cpus_logits() {
-    let families: &[&str] = if std::env::var_os("WOOTZ_FULL").is_some() { &FAMILIES } else { &["gpt-oss"] };
-    for family in families {
+    let all = std::env::var_os("WOOTZ_FULL").is_some();
+    for family in families().filter(|family| all || *family == "gpt-oss") {
         let run = |device: &Device| {
             let model = open(family, device);
             let mut session = Session::new(&model, EXACT).unwrap();

@@ -138,7 +138,7 @@ fn windows_keep_only_what_they_need() {
     session.advance(&tokens[400..]).unwrap();
     // One layer of six keeps everything (1024 positions); the others a window, a chunk and the step in which it forgets.
     let row = 2 * tiny::KV_HEADS * tiny::HEAD_LEN * 4;
-    assert_eq!(session.state_bytes(), (1024 + 5 * (tiny::WINDOW + 128 + 64)) * row);
+    assert_eq!(session.state_bytes(), (1024 + 5 * (tiny::WINDOW + 128 + 128)) * row);
     // A little can be taken back; what the window has left behind is read again.
     let (_, reused) = session.read(&tokens[..899]).unwrap();
     assert_eq!(reused, 898);
@@ -173,7 +173,7 @@ fn sequences_go_together() {
         }
         let mut all: Vec<&mut Session> = grouped.iter_mut().collect();
         let error = Session::advance_together(&mut all, &[1]).unwrap_err().to_string();
-        assert!(error.contains("1 tokens were given for 3"), "{error}");
+        assert!(error.contains("got 1 tokens for 3"), "{error}");
     }
 }
 
@@ -319,9 +319,9 @@ fn bad_models_and_bad_input_are_refused() {
     let refused = |error: wootz_llm::Error, fact: &str| {
         assert!(error.to_string().contains(fact), "{error}");
     };
-    refused(session.advance(&[]).unwrap_err(), "no tokens");
+    refused(session.advance(&[]).unwrap_err(), "at least one token");
     refused(session.advance(&[VOCAB as u32]).unwrap_err(), "token 80");
-    refused(session.advance(&tokens(17)).unwrap_err(), "context of 16");
+    refused(session.advance(&tokens(17)).unwrap_err(), "context length of 16");
     refused(Session::new(&model, SessionOptions { context: 2048, ..EXACT }).err().unwrap(), "1024");
     assert!(session.advance(&tokens(16)).is_ok(), "errors leave the session as it was");
 }

@@ -87,7 +87,7 @@ fn a_family_that_fails_its_checks_keeps_a_model_away_with_the_reason() {
     let model = load("llama", &auto);
     assert_eq!(model.device().name(), "cpu");
     let reason = model.placement().unwrap().reason(model.device());
-    assert!(reason.contains("gpu: attention did not pass its checks"), "{reason}");
+    assert!(reason.contains("gpu: attention failed validation"), "{reason}");
 }
 
 #[test]
@@ -99,6 +99,28 @@ fn a_device_without_the_memory_is_passed_over_with_the_reason() {
     assert_eq!(model.device().name(), "cpu");
     let reason = model.placement().unwrap().reason(model.device());
     assert!(reason.contains("gpu: ") && reason.contains("MiB are needed"), "{reason}");
+}
+
+#[test]
+fn a_model_larger_than_memory_runs_from_the_mapped_file() {
+    let file = model("llama", BlockFormat::F32, |_| true);
+    let weights: u64 = file.tensors().iter().map(|tensor| tensor.bytes).sum();
+    let prompt = [3, 1, 4, 1, 5];
+    // A limit below the weights, which holds the cache and the activations of a short context.
+    let limit = weights as usize - 1;
+    let options = SessionOptions { context: 16, ..SessionOptions::default() };
+    let cpu = Device::with_costs(Arc::new(CpuBackend::with_limit(limit)), DEAR);
+    let mut gpu = gpu();
+    (gpu.info.memory_limit, gpu.info.buffer_limit) = (limit, limit);
+    let auto = Device::auto_over(vec![cpu, Device::with_costs(Arc::new(gpu), FREE)]);
+    let placed = Arc::new(Model::place(file, &auto, PRECISE, options, &mut |_| {}).unwrap());
+    assert_eq!(placed.device().name(), "cpu");
+    let reason = placed.placement().unwrap().reason(placed.device());
+    assert!(reason.contains("gpu: ") && reason.contains("MiB are needed"), "{reason}");
+    let logits = Session::new(&placed, options).unwrap().advance(&prompt).unwrap();
+    let plain = model("llama", BlockFormat::F32, |_| true);
+    let plain = Arc::new(Model::from_gguf(plain, &Device::cpu(), PRECISE).unwrap());
+    assert_eq!(logits, Session::new(&plain, options).unwrap().advance(&prompt).unwrap());
 }
 
 #[test]
@@ -168,6 +190,37 @@ fn a_token_costs_one_submit_one_wait_and_eight_bytes() {
     assert_eq!(more.submits, 8, "one submit a token: {more:?}");
     assert_eq!(more.waits, 8, "one wait a token: {more:?}");
     assert_eq!(more.bytes_read, 8 * 8, "a token and its logit: {more:?}");
+}
+
+/// How many candidates a pass returns for sampling.
+const CANDIDATES: u64 = 128;
+
+#[test]
+fn sampling_from_the_most_likely_tokens_copies_those_only() {
+    let device = Device::from_backend(Arc::new(MetalBackend::soft(SoftOptions::default())));
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/tiny-llama.model");
+    let model = Arc::new(Model::open(golden, &device, PRECISE).unwrap());
+    let count = |sampling: Sampling, limit: usize| -> TrafficStats {
+        let mut session = Session::new(&model, SessionOptions::default()).unwrap();
+        let before = device.traffic_stats();
+        let generated = session.generate(&request(sampling, limit), |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(generated.tokens.len(), limit);
+        device.traffic_stats() - before
+    };
+    let vocab = model.config().vocab as u64;
+    assert!(vocab > CANDIDATES, "otherwise the candidates are all logits");
+    let sampling = Sampling { temperature: 1.0, top_k: 40, ..Sampling::default() };
+    let more = count(sampling, 12) - count(sampling, 4);
+    assert_eq!((more.submits, more.waits), (8, 8), "one submit and one wait a token: {more:?}");
+    assert_eq!(
+        more.bytes_read,
+        8 * (8 * CANDIDATES + 4),
+        "candidates, their logits and the largest: {more:?}"
+    );
+    // Without a limit, sampling needs every logit.
+    let sampling = Sampling { temperature: 1.0, top_k: 0, top_p: 1.0, ..Sampling::default() };
+    let more = count(sampling, 12) - count(sampling, 4);
+    assert_eq!(more.bytes_read, 8 * 4 * vocab, "a logit for each token: {more:?}");
 }
 
 #[test]

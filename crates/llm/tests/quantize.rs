@@ -2,7 +2,7 @@
 
 use wootz_blocks::{BlockFormat, dequantize, quantize};
 use wootz_gguf::{Gguf, MetaValue, Writer};
-use wootz_llm::quantize::{MIXES, Mix, quantize_file};
+use wootz_llm::quantize::{MIXES, Mix, Options, quantize_file};
 
 /// A model-like file in F16: 16 layers, rows of 256 except one matrix with rows of 96.
 fn model() -> Gguf {
@@ -34,7 +34,7 @@ fn formats(mix: &str) -> (Gguf, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.gguf");
     let mut steps = 0;
-    quantize_file(&model(), &path, Mix::from_name(mix).unwrap(), 2, &mut |s| {
+    quantize_file(&model(), &path, Options::new(Mix::from_name(mix).unwrap(), 2), &mut |s| {
         steps += 1;
         assert_eq!((s.done, s.total), (steps, 67));
     })
@@ -71,7 +71,10 @@ fn every_mix_writes_a_readable_file_close_to_the_original() {
             };
             let (a, b) = (values(&original), values(&gguf));
             let error: f32 = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum::<f32>() / a.len() as f32;
-            assert!(error.sqrt() < 0.2, "{} {}: {error}", mix.name, tensor.name);
+            let bits = gguf.tensor(&tensor.name).unwrap().format().unwrap().bits_per_value();
+            // Of values from −1 to 1, which one sign cannot tell from ½ by less than 0.29.
+            let most = if bits < 2.5 { 0.35 } else { 0.2 };
+            assert!(error.sqrt() < most, "{} {}: {error}", mix.name, tensor.name);
         }
     }
 }
@@ -82,7 +85,7 @@ fn the_number_of_threads_changes_nothing() {
     let mix = Mix::from_name("q5_k_m").unwrap();
     let bytes = |threads: usize| {
         let path = folder.path().join(threads.to_string());
-        quantize_file(&model(), &path, mix, threads, &mut |_| {}).unwrap();
+        quantize_file(&model(), &path, Options::new(mix, threads), &mut |_| {}).unwrap();
         std::fs::read(path).unwrap()
     };
     assert_eq!(bytes(1), bytes(3));
@@ -99,7 +102,9 @@ fn bad_input_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.gguf");
     let broken = Gguf::from_bytes(bytes).unwrap();
-    let error = quantize_file(&broken, &path, Mix::from_name("q4_k_m").unwrap(), 1, &mut |_| {}).unwrap_err();
+    let error =
+        quantize_file(&broken, &path, Options::new(Mix::from_name("q4_k_m").unwrap(), 1), &mut |_| {})
+            .unwrap_err();
     assert!(
         error.to_string().contains("blk.0.attn_q.weight") && error.to_string().contains("NaN"),
         "{error}"

@@ -78,6 +78,10 @@ fn missing_mixed_and_renamed_parts_are_named() {
     let error = refused(&folder.join("elsewhere"));
     assert!(error.contains("does not end in -00002-of-00003.gguf"), "{error}");
     let parts = write(&folder, 3, count() + 1);
-    assert!(refused(&parts[0]).contains("mixed"), "{}", refused(&parts[0]));
+    assert!(refused(&parts[0]).contains("different models"), "{}", refused(&parts[0]));
+    let of_another = std::fs::read(&parts[1]).unwrap();
+    let parts = write(&folder, 3, count());
+    std::fs::write(&parts[1], of_another).unwrap();
+    assert!(refused(&parts[0]).contains("part 2 of a different model"), "{}", refused(&parts[0]));
     std::fs::remove_dir_all(folder).unwrap();
 }

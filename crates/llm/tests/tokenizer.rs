@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use wootz_gguf::{Gguf, Writer};
+use wootz_gguf::{Gguf, MetaValue, ValueType, Writer};
 use wootz_llm::tokenizer::{Encoding, TextStream, Tokenizer};
 
 fn golden_dir() -> PathBuf {
@@ -21,11 +21,13 @@ fn ids(value: &Value) -> Vec<u32> {
 /// Compares all strings; reports the first few that differ.
 fn compare(name: &str, tokenizer: &Tokenizer, strings: &Value, expected: &Value) {
     let strings = strings.as_array().unwrap();
-    assert!(strings.len() > 300, "{name}: only {} strings", strings.len());
     let modes = [("plain", Encoding::TEXT), ("special", Encoding::TEMPLATE)];
     let mut wrong = Vec::new();
     for (mode, encoding) in modes {
-        for (text, expected) in strings.iter().zip(expected[mode].as_array().unwrap()) {
+        // Many pre-tokenizers have the ids of the first strings only, in one mode.
+        let Some(expected) = expected.get(mode).map(|ids| ids.as_array().unwrap()) else { continue };
+        assert!(expected.len() > 140, "{name}: only {} strings", expected.len());
+        for (text, expected) in strings.iter().zip(expected) {
             let text = text.as_str().unwrap();
             let (got, expected) = (tokenizer.encode(text, encoding), ids(expected));
             if got != expected {
@@ -67,7 +69,48 @@ fn small_vocabularies_give_the_oracles_ids() {
         compare(name, &tokenizer, &golden["strings"], expected);
         families += 1;
     }
-    assert!(families >= 12, "the golden file has only {families} vocabularies");
+    assert!(families >= 26, "the golden file has only {families} vocabularies");
+}
+
+/// A vocabulary whose special tokens are these.
+fn with_specials(specials: &[&str]) -> Tokenizer {
+    let gguf = Gguf::open(golden_dir().join("bpe.vocab")).unwrap();
+    let tokens = gguf.metadata().array("tokenizer.ggml.tokens").unwrap();
+    let mut tokens: Vec<MetaValue> = tokens.iter().map(MetaValue::from).collect();
+    let kinds = gguf.metadata().array("tokenizer.ggml.token_type").unwrap();
+    let mut kinds: Vec<MetaValue> = kinds.iter().map(MetaValue::from).collect();
+    tokens.extend(specials.iter().map(|text| MetaValue::from(*text)));
+    kinds.resize(tokens.len(), MetaValue::I32(3));
+    let mut writer = Writer::new();
+    for (key, value) in gguf.metadata().iter() {
+        writer.set(key, value);
+    }
+    writer.set("tokenizer.ggml.tokens", MetaValue::Array(ValueType::String, tokens));
+    writer.set("tokenizer.ggml.token_type", MetaValue::Array(ValueType::I32, kinds));
+    let mut bytes = Vec::new();
+    writer.write(&mut bytes, |_| unreachable!("a vocabulary has no tensors")).unwrap();
+    Tokenizer::from_gguf(&Gguf::from_bytes(bytes).unwrap()).unwrap()
+}
+
+#[test]
+fn the_end_of_a_message_is_no_end_where_an_answer_has_several() {
+    let end_of = |tokenizer: &Tokenizer, text: &str| {
+        let id = tokenizer.vocab().id(text.as_bytes()).unwrap();
+        (tokenizer.vocab().is_end(id), String::from_utf8(tokenizer.piece(id, false).into_owned()).unwrap())
+    };
+    let phi = with_specials(&["<|end|>", "<|assistant|>"]);
+    assert_eq!(end_of(&phi, "<|end|>"), (true, String::new()));
+    assert_eq!(end_of(&phi, "<|assistant|>"), (false, String::new()));
+    let harmony =
+        with_specials(&["<|end|>", "<|return|>", "<|call|>", "<|channel|>", "<|message|>", "<|start|>"]);
+    assert_eq!(end_of(&harmony, "<|end|>"), (false, "<|end|>".into()));
+    assert_eq!(end_of(&harmony, "<|channel|>"), (false, "<|channel|>".into()));
+    assert_eq!(end_of(&harmony, "<|return|>"), (true, String::new()));
+    // Text of a user makes none of them.
+    assert!(harmony.encode("<|end|>", Encoding::TEXT).len() > 2);
+    let gemma4 = with_specials(&["<|tool_response>", "</s>"]);
+    assert!(!end_of(&gemma4, "</s>").0 && end_of(&gemma4, "<|tool_response>").0);
+    assert!(end_of(&with_specials(&["</s>"]), "</s>").0);
 }
 
 /// Text to tokens to text is the identity, one token at a time and at once.
@@ -167,16 +210,13 @@ fn special_tokens_are_bounded() {
         let tokens = gguf.metadata().get("tokenizer.ggml.tokens").unwrap();
         let mut texts: Vec<String> =
             tokens.as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_string()).collect();
-        let mut kinds = vec![wootz_gguf::MetaValue::I32(1); texts.len()];
+        let mut kinds = vec![MetaValue::I32(1); texts.len()];
         let last = texts.len();
         for i in last - count..last {
-            (texts[i], kinds[i]) = (format!("{i}{}", "x".repeat(length)), wootz_gguf::MetaValue::I32(3));
+            (texts[i], kinds[i]) = (format!("{i}{}", "x".repeat(length)), MetaValue::I32(3));
         }
-        writer.set("tokenizer.ggml.tokens", wootz_gguf::MetaValue::strings(&texts));
-        writer.set(
-            "tokenizer.ggml.token_type",
-            wootz_gguf::MetaValue::Array(wootz_gguf::ValueType::I32, kinds),
-        );
+        writer.set("tokenizer.ggml.tokens", MetaValue::strings(&texts));
+        writer.set("tokenizer.ggml.token_type", MetaValue::Array(ValueType::I32, kinds));
         let mut bytes = Vec::new();
         writer.write(&mut bytes, |_| unreachable!("a vocabulary has no tensors")).unwrap();
         let started = std::time::Instant::now();

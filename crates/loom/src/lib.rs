@@ -1,7 +1,8 @@
-//! Models of what threads share, for `loom`: the very sources of the thread team (`crates/cpu/src/team`) and of the pool
-//! (`crates/backend/src/pool.rs`), compiled against [`sync`] instead of the standard library. The tests run small programs over
-//! them in every order, up to a bound on preemptions. Lost wake-ups and races of the logic are found; of weak memory only what
-//! sequentially consistent accesses do not already order, because each of them stands between fences here.
+//! `loom` models of concurrent code: the sources of the thread pool (`crates/cpu/src/team`) and of the buffer pool
+//! (`crates/backend/src/pool.rs`), compiled against [`sync`] instead of the standard library. The tests run small
+//! programs over them in every order, up to a bound on preemptions. This finds lost wake-ups and logical races, but
+//! of weak memory effects only those that sequentially consistent accesses do not already exclude, because every
+//! access is between fences here.
 
 #[cfg(not(feature = "threads"))]
 pub mod sync;

@@ -1,4 +1,4 @@
-//! The types of `crates/cpu/src/sync.rs` and `crates/backend/src/sync.rs`, by loom.
+//! The types of `crates/cpu/src/sync.rs` and `crates/backend/src/sync.rs`, implemented with loom.
 
 pub use loom::sync::atomic::{AtomicU64, Ordering};
 pub use loom::sync::{Arc, Condvar, Mutex};

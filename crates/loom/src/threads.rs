@@ -1,4 +1,4 @@
-//! The types of `crates/cpu/src/sync.rs` and `crates/backend/src/sync.rs` as they are, for ThreadSanitizer.
+//! The types of `crates/cpu/src/sync.rs` and `crates/backend/src/sync.rs` unchanged, for ThreadSanitizer.
 
 pub use standard::*;
 

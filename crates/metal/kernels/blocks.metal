@@ -356,6 +356,283 @@ struct IQ4_XS {
     }
 };
 
+// ---- formats whose runs are points of a grid: 64 values a piece, 32 a pair ---------------------------------------------
+//
+// A point is GRID's, the codes of its values packed; `codes` of runs are signed bytes.
+
+#ifdef GRID
+constant ushort GRID_POINTS[] = {GRID};
+inline uint grid_point(uint i) { return GRID_POINTS[i]; }
+#else
+inline uint grid_point(uint) { return 0; }
+#endif
+
+#define IN_ORDER static inline uint position(uint piece, uint t, uint run) { return 64 * piece + 32 * t + 16 * run; }
+#define GRID_BLOCK                                                                    \
+    LARGE_BLOCK                                                                       \
+    NO_HEAD                                                                           \
+    NO_SHARED                                                                         \
+    SIGNED_BYTES                                                                      \
+    IN_ORDER
+
+// Four codes of two bits, or of three.
+inline uint spread_2(uint bits) {
+    const uint pairs = (bits | bits << 12) & 0x000f000fu;
+    return (pairs | pairs << 6) & 0x03030303u;
+}
+inline uint spread_3(uint bits) {
+    return (bits & 7u) | (bits & 0x38u) << 5 | (bits & 0x1c0u) << 10 | (bits & 0xe00u) << 15;
+}
+
+// 7 signs and the one that makes their number even.
+inline uint even_signs(uint stored) {
+    const uint signs = stored & 127u;
+    return signs | (popcount(signs) & 1u) << 7;
+}
+
+// One bit of four in each byte.
+inline uint bits_to_bytes(uint bits) { return ((bits & 15u) * 0x00204081u) & 0x01010101u; }
+
+// Positive bytes below 128, negated where one of four bits is set.
+inline uint signed_by(uint bytes, uint signs) {
+    const uint ones = bits_to_bytes(signs);
+    return (bytes ^ ones * 0xffu) + ones;
+}
+
+inline uint word_by2(device const uchar* p) { return short_at(p) | short_at(p + 2) << 16; }
+
+inline Pair grid_pair(uint4 low, uint4 high, float first, float second) {
+    Pair p;
+    p.low = low;
+    p.high = high;
+    p.scale = float2(first, second);
+    p.offset = float2(0.0f);
+    return p;
+}
+
+// 8, 25 or 43.
+inline uint iq2_four(uint bits, uint signs) {
+    const uint codes = spread_2(bits);
+    return signed_by(0x08080808u + 17 * codes + ((codes >> 1) & 0x01010101u), signs);
+}
+inline uint2 iq2_run(uint index, uint signs) {
+    const uint point = grid_point(index);
+    return uint2(iq2_four(point & 0xffu, signs), iq2_four(point >> 8, signs >> 4));
+}
+
+// d · (2 scale + 1) / 8, of a group of 32
+struct IQ2_XXS {
+    GRID_BLOCK
+    enum : uint { BYTES = 66, OFFSETS = 0 };
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        device const uchar* q = b + 2 + 8 * (2 * piece + t);
+        const uint word = word_by2(q + 4);
+        const float scale = 0.125f * half_at(b) * float(2 * (word >> 28) + 1);
+        const uint4 low = uint4(iq2_run(q[0], even_signs(word)), iq2_run(q[1], even_signs(word >> 7)));
+        const uint4 high = uint4(iq2_run(q[2], even_signs(word >> 14)), iq2_run(q[3], even_signs(word >> 21)));
+        return grid_pair(low, high, scale, scale);
+    }
+};
+
+inline Pair iq2_halves(device const uchar* b, uint nibbles, uint4 low, uint4 high) {
+    const float d = 0.125f * half_at(b);
+    return grid_pair(low, high, d * float(2 * (nibbles & 15u) + 1), d * float(2 * (nibbles >> 4) + 1));
+}
+
+// The same, of groups of 16
+struct IQ2_XS {
+    GRID_BLOCK
+    enum : uint { BYTES = 74, OFFSETS = 0 };
+    static inline uint2 run(device const uchar* q) {
+        const uint both = short_at(q);
+        return iq2_run(both & 511u, even_signs(both >> 9));
+    }
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        const uint g = 2 * piece + t;
+        device const uchar* q = b + 2 + 8 * g;
+        return iq2_halves(b, uint(b[66 + g]), uint4(run(q), run(q + 2)), uint4(run(q + 4), run(q + 6)));
+    }
+};
+
+struct IQ2_S {
+    GRID_BLOCK
+    enum : uint { BYTES = 82, OFFSETS = 0 };
+    static inline uint2 run(device const uchar* b, uint r, uint high) {
+        return iq2_run(uint(b[2 + r]) | ((high >> (2 * (r % 4))) & 3u) << 8, uint(b[34 + r]));
+    }
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        const uint g = 2 * piece + t, r = 4 * g, high = uint(b[66 + g]);
+        const uint4 first = uint4(run(b, r, high), run(b, r + 1, high));
+        const uint4 second = uint4(run(b, r + 2, high), run(b, r + 3, high));
+        return iq2_halves(b, uint(b[74 + g]), first, second);
+    }
+};
+
+// d · (2 scale + 1) / 4; 4, 12, … 52, and 62
+struct IQ3_XXS {
+    GRID_BLOCK
+    enum : uint { BYTES = 98, OFFSETS = 0 };
+    static inline uint four(uint index, uint signs) {
+        const uint codes = spread_3(grid_point(index));
+        const uint last = codes & codes >> 1 & codes >> 2 & 0x01010101u;
+        return signed_by(0x04040404u + 8 * codes + 2 * last, signs);
+    }
+    static inline uint2 eight(device const uchar* q, uint stored) {
+        const uint signs = even_signs(stored);
+        return uint2(four(q[0], signs), four(q[1], signs >> 4));
+    }
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        const uint g = 2 * piece + t;
+        device const uchar* q = b + 2 + 8 * g;
+        const uint word = word_by2(b + 66 + 4 * g);
+        const float scale = 0.25f * half_at(b) * float(2 * (word >> 28) + 1);
+        return grid_pair(uint4(eight(q, word), eight(q + 2, word >> 7)),
+                         uint4(eight(q + 4, word >> 14), eight(q + 6, word >> 21)), scale, scale);
+    }
+};
+
+// d · (2 scale + 1); odd numbers
+struct IQ3_S {
+    GRID_BLOCK
+    enum : uint { BYTES = 110, OFFSETS = 0 };
+    static inline uint four(uint low, uint high, uint signs) {
+        return signed_by(0x01010101u + 2 * spread_3(grid_point(low | (high & 1u) << 8)), signs);
+    }
+    static inline uint2 eight(device const uchar* q, uint high, uint signs) {
+        return uint2(four(q[0], high, signs), four(q[1], high >> 1, signs >> 4));
+    }
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        const uint g = 2 * piece + t, high = uint(b[66 + g]);
+        device const uchar* q = b + 2 + 8 * g;
+        device const uchar* s = b + 74 + 4 * g;
+        const float scale = half_at(b) * float(2 * ((uint(b[106 + piece]) >> (4 * t)) & 15u) + 1);
+        return grid_pair(uint4(eight(q, high, s[0]), eight(q + 2, high >> 2, s[1])),
+                         uint4(eight(q + 4, high >> 4, s[2]), eight(q + 6, high >> 6, s[3])), scale, scale);
+    }
+};
+
+// Eight times −1, 0 or 1, and 1 more or less: bytes that wrap into their signs.
+inline uint2 iq1_run(uint index, bool less) {
+    const uint point = grid_point(index), shift = less ? 0x77777777u : 0x79797979u;
+    return uint2((8 * spread_2(point & 0xffu) + shift) ^ 0x80808080u, (8 * spread_2(point >> 8) + shift) ^ 0x80808080u);
+}
+
+// d · (2 scale + 1) / 8
+struct IQ1_S {
+    GRID_BLOCK
+    enum : uint { BYTES = 50, OFFSETS = 0 };
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        const uint g = 2 * piece + t, high = short_at(b + 34 + 2 * g);
+        device const uchar* q = b + 2 + 4 * g;
+        const bool less = (high & 0x8000u) != 0;
+        const float scale = 0.125f * half_at(b) * float(2 * ((high >> 12) & 7u) + 1);
+        return grid_pair(uint4(iq1_run(q[0] | (high & 7u) << 8, less), iq1_run(q[1] | (high >> 3 & 7u) << 8, less)),
+                         uint4(iq1_run(q[2] | (high >> 6 & 7u) << 8, less), iq1_run(q[3] | (high >> 9 & 7u) << 8, less)),
+                         scale, scale);
+    }
+};
+
+// The same, of groups of 16; d is in the top nibbles of the four shorts of scales, the lowest first.
+struct IQ1_M {
+    GRID_BLOCK
+    enum : uint { BYTES = 56, OFFSETS = 0 };
+    static inline uint2 run(device const uchar* b, uint r) {
+        const uint high = uint(b[32 + r / 2]) >> (4 * (r % 2));
+        return iq1_run(uint(b[r]) | (high & 7u) << 8, (high & 8u) != 0);
+    }
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        const uint4 s = uint4(short_at(b + 48), short_at(b + 50), short_at(b + 52), short_at(b + 54));
+        const uint bits = s.x >> 12 | (s.y >> 8 & 0xf0u) | (s.z >> 4 & 0xf00u) | (s.w & 0xf000u);
+        const float d = 0.125f * float(as_type<half>(ushort(bits)));
+        const uint r = 8 * piece + 4 * t, scales = s[piece] >> (6 * t);
+        return grid_pair(uint4(run(b, r), run(b, r + 1)), uint4(run(b, r + 2), run(b, r + 3)),
+                         d * float(2 * (scales & 7u) + 1), d * float(2 * (scales >> 3 & 7u) + 1));
+    }
+};
+
+// ---- trits, bits, and small floats in fours ----------------------------------------------------------------------------
+
+// Bytes less 1, as signed ones.
+inline uint4 less_one(uint4 bytes) { return (bytes + 0x7f7f7f7fu) ^ 0x80808080u; }
+
+// d · (trit − 1). Trit n of a byte is the first digit, base 3, of the byte as a fraction of 256, times 3 to the n. 32 bytes have
+// five runs of 32 values, 16 bytes five runs of 16, and 4 bytes the last 16 values.
+struct TQ1_0 {
+    GRID_BLOCK
+    enum : uint { BYTES = 54, OFFSETS = 0 };
+    static inline uint4 trits(uint4 bytes, uint4 power) {
+        const uint4 even = ((bytes & 0x00ff00ffu) * power) & 0x00ff00ffu;
+        const uint4 odd = (((bytes >> 8) & 0x00ff00ffu) * power) & 0x00ff00ffu;
+        return less_one((((even * 3u) >> 8) & 0x00030003u) | ((odd * 3u) & 0x03000300u));
+    }
+    static inline uint4 power(uint n) { return uint4(n == 4 ? 81u : (0x1b090301u >> (8 * n)) & 0xffu); }
+    static inline Pair pair(device const uchar* b, uint piece, uint t, uint4, uint4) {
+        const uint g = 2 * piece + t;
+        const float d = half_at(b + 52);
+        if (g < 5) {
+            return grid_pair(trits(bytes16_by2(b), power(g)), trits(bytes16_by2(b + 16), power(g)), d, d);
+        }
+        const uint n = 2 * (g - 5);
+        const uint4 q = bytes16_by2(b + 32);
+        const uint4 high = g == 7 ? trits(uint4(word_by2(b + 48)), uint4(1, 3, 9, 27)) : trits(q, power(n + 1));
+        return grid_pair(trits(q, power(n)), high, d, d);
+    }
+};
+
+// d · (code − 1), two bits as in Q2_K
+struct TQ2_0 {
+    LARGE_BLOCK
+    NO_HEAD
+    SIGNED_BYTES
+    enum : uint { BYTES = 66, OFFSETS = 0 };
+    static inline uint position(uint piece, uint t, uint run) { return two_bit_position(piece, t, run); }
+    static inline uint4 shared(device const uchar* b, uint piece) { return bytes16_by2(b + 16 * piece); }
+    static inline Pair pair(device const uchar* b, uint, uint t, uint4, uint4 q) {
+        const float d = half_at(b + 64);
+        return grid_pair(less_one((q >> (4 * t)) & 0x03030303u), less_one((q >> (4 * t + 2)) & 0x03030303u), d, d);
+    }
+};
+
+// d or −d
+struct Q1_0 {
+    NO_HEAD
+    NO_SHARED
+    SIGNED_BYTES
+    enum : uint { LEN = 128, PIECES = 4, PAIRS = 1, BYTES = 18, OFFSETS = 0 };
+    static inline uint position(uint piece, uint, uint run) { return 32 * piece + 16 * run; }
+    static inline uint4 signs(uint bits) {
+        const uint4 four = uint4(bits_to_bytes(bits), bits_to_bytes(bits >> 4), bits_to_bytes(bits >> 8),
+                                 bits_to_bytes(bits >> 12));
+        return less_one(2u * four);
+    }
+    static inline Pair pair(device const uchar* b, uint piece, uint, uint4, uint4) {
+        const float d = half_at(b);
+        return grid_pair(signs(short_at(b + 2 + 4 * piece)), signs(short_at(b + 4 + 4 * piece)), d, d);
+    }
+};
+
+// e4m3 · e2m1, groups of 16 with 8 bytes each: the first half in low nibbles
+struct NVFP4 {
+    NO_HEAD
+    NO_SHARED
+    enum : uint { LEN = 64, PIECES = 2, PAIRS = 1, BYTES = 36, OFFSETS = 0 };
+    static inline uint position(uint piece, uint, uint run) { return 32 * piece + 16 * run; }
+    static inline float4 codes(uint packed) { return MXFP4::codes(packed); }
+    static inline float4 factor() { return float4(1.0f); }
+    static inline float small_float(uint bits) {
+        const uint exponent = (bits >> 3) & 15u, mantissa = bits & 7u;
+        const float normal = as_type<float>((exponent + 120) << 23 | mantissa << 20);
+        return bits == 0x7f ? 0.0f : exponent == 0 ? float(mantissa) / 512.0f : normal;
+    }
+    static inline uint4 group(uint2 q) {
+        return uint4(q & 0x0f0f0f0fu, (q >> 4) & 0x0f0f0f0fu);
+    }
+    static inline Pair pair(device const uchar* b, uint piece, uint, uint4, uint4) {
+        const uint4 q = bytes16_by4(b + 4 + 16 * piece);
+        return grid_pair(group(q.xy), group(q.zw), small_float(b[2 * piece]), small_float(b[2 * piece + 1]));
+    }
+};
+
 typedef FORMAT Format;
 
 // Four values of a run.

@@ -1,7 +1,7 @@
 // GEMM without simdgroup matrices: C[b] = A[b]·B[b] for integers (wrapping) and for GPUs that lack the matrices.
 //
-// dims: [0] batch, [1] m, [2] n, [3] k, [4] k of one split (a multiple of TILE_K), [5] batch axes.
-// Inputs: 0 is A (strides: batch axes, m, k), 1 is B (batch axes, k, n); WEIGHTS and SPLIT as in gemm.metal.
+// dims: [0] batch, [1] m, [2] n, [3] k, [5] batch axes.
+// Inputs: 0 is A (strides: batch axes, m, k), 1 is B (batch axes, k, n); WEIGHTS as in gemm.metal.
 //
 // Threads: a threadgroup of 64 computes a tile of 32×32, a thread 4×4 of it: rows y, y+8, … and columns x, x+8, … of the
 // tile. Each step moves 16 columns of A and rows of B through threadgroup memory. Beyond the edges rows and columns repeat the
@@ -43,10 +43,8 @@ kernel void gemm_tiled(
     threadgroup Sum tile_a[TILE_K * PITCH];
     threadgroup Sum tile_b[TILE_K * PITCH];
 
-    const uint batches = uint(args.dims[0]), m = uint(args.dims[1]), n = uint(args.dims[2]);
-    const uint batch = group.z % batches, split = group.z / batches;
-    const uint k_first = split * uint(args.dims[4]);
-    const uint k = min(uint(args.dims[4]), uint(args.dims[3]) - k_first);
+    const uint m = uint(args.dims[1]), n = uint(args.dims[2]), k = uint(args.dims[3]);
+    const uint batch = group.z;
     const uint row = group.y * TILE, column = group.x * TILE;
     const uint axes = uint(args.dims[5]);
 
@@ -60,8 +58,8 @@ kernel void gemm_tiled(
     const offset_t b_k = args.in1_strides[axes], b_n = args.in1_strides[axes + 1];
     device const RawB* b = raw1(env) + batch_start(args.in1_shape, args.in1_strides, axes, batch);
 #endif
-    a += offset_t(row) * a_m + offset_t(k_first) * a_k;
-    b += offset_t(column) * b_n + offset_t(k_first) * b_k;
+    a += offset_t(row) * a_m;
+    b += offset_t(column) * b_n;
 
     const uint x = index % 8, y = index / 8;
     Sum sums[4][4];
@@ -96,11 +94,7 @@ kernel void gemm_tiled(
             const uint out_row = row + y + 8 * i, out_column = column + x + 8 * j;
             if (out_row < m && out_column < n) {
                 const index_t point = (index_t(batch) * m + out_row) * n + out_column;
-#ifdef SPLIT
-                ((device float*)scratch)[index_t(split) * batches * m * n + point] = sums[i][j];
-#else
                 finish(env, point, Out(sums[i][j]));
-#endif
             }
         }
     }

@@ -37,28 +37,6 @@ struct Standing {
 // The most simdgroups of a threadgroup: 1024 threads of 32 lanes.
 #define MAX_SIMDGROUPS 32
 
-// The combination of all threads' values, in every thread. `shared` has room for one value per simdgroup; it may be used again
-// after the call.
-template <typename Op, typename T>
-inline T combine_threads(T x, threadgroup T* shared, Standing at) {
-    for (uint mask = at.lanes / 2; mask > 0; mask /= 2) {
-        x = Op::of(x, from_lane_xor(x, ushort(mask)));
-    }
-    if (at.simdgroups == 1) {
-        return x;
-    }
-    if (at.lane == 0) {
-        shared[at.simdgroup] = x;
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    T all = shared[0];
-    for (uint i = 1; i < at.simdgroups; ++i) {
-        all = Op::of(all, shared[i]);
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    return all;
-}
-
 struct Sum {
     static inline float of(float a, float b) { return a + b; }
     static inline int of(int a, int b) { return int(uint(a) + uint(b)); }
@@ -92,3 +70,57 @@ struct Largest {
         return a > b ? a : b;
     }
 };
+
+// The largest number, whatever NaN does to it.
+struct LargestNumber {
+    static inline float of(float a, float b) { return max(a, b); }
+};
+
+// The combination of all lanes' values, in every lane.
+template <typename Op, typename T>
+inline T combine_lanes(T x, uint lanes) {
+    for (uint mask = lanes / 2; mask > 0; mask /= 2) {
+        x = Op::of(x, from_lane_xor(x, ushort(mask)));
+    }
+    return x;
+}
+template <>
+inline float combine_lanes<Sum, float>(float x, uint) { return simd_sum(x); }
+template <>
+inline float combine_lanes<LargestNumber, float>(float x, uint) { return simd_max(x); }
+
+// The combination of one value per simdgroup, in every thread.
+template <typename Op, typename T>
+inline T combine_simdgroups(threadgroup const T* shared, Standing at) {
+    T all = shared[0];
+    for (uint i = 1; i < at.simdgroups; ++i) {
+        all = Op::of(all, shared[i]);
+    }
+    return all;
+}
+// There are no more simdgroups than lanes.
+template <>
+inline float combine_simdgroups<Sum, float>(threadgroup const float* shared, Standing at) {
+    return simd_sum(at.lane < at.simdgroups ? shared[at.lane] : 0.0f);
+}
+template <>
+inline float combine_simdgroups<LargestNumber, float>(threadgroup const float* shared, Standing at) {
+    return simd_max(at.lane < at.simdgroups ? shared[at.lane] : -INFINITY);
+}
+
+// The combination of all threads' values, in every thread. `shared` has room for one value per simdgroup; it may be used again
+// after the call.
+template <typename Op, typename T>
+inline T combine_threads(T x, threadgroup T* shared, Standing at) {
+    x = combine_lanes<Op, T>(x, at.lanes);
+    if (at.simdgroups == 1) {
+        return x;
+    }
+    if (at.lane == 0) {
+        shared[at.simdgroup] = x;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const T all = combine_simdgroups<Op, T>(shared, at);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    return all;
+}

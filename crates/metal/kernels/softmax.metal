@@ -28,17 +28,18 @@ kernel void softmax_held(STEP_BINDINGS, STANDING_PARAMETERS) {
         const float4 four = in0_4(env, start + first);
         UNROLL for (uint k = 0; k < 4; ++k) {
             x[k] = four[k];
-            most = nan_max(most, x[k]);
+            most = max(most, x[k]);
         }
     }
 #else
     UNROLL for (uint k = 0; k < ITEMS; ++k) {
         const index_t i = index_t(k) * group_size.x + thread_index;
         x[k] = i < width ? in0(env, start + i) : -INFINITY;
-        most = nan_max(most, x[k]);
+        most = max(most, x[k]);
     }
 #endif
-    most = combine_threads<Largest>(most, shared, STANDING);
+    most = combine_threads<LargestNumber>(most, shared, STANDING);
+    // NaN comes into the sum, and so into all results, whatever is subtracted from it.
     float sum = 0.0f;
     for (uint k = 0; k < ITEMS; ++k) {
 #ifdef IN0_FOUR

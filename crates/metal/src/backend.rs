@@ -17,7 +17,7 @@ use wootz_ir::custom::Language;
 use wootz_ir::{CustomKernel, DType, Error, Family, Result};
 use wootz_plan::{Capabilities, Plan};
 
-/// A Metal device: an Apple GPU, or SoftMetal. It is opened at its first use, so that making one costs nothing.
+/// A Metal device: an Apple GPU, or SoftMetal. It is opened at first use, so that creating one is free.
 pub struct MetalBackend {
     info: DeviceInfo,
     open: Opener,
@@ -47,7 +47,7 @@ const WRAP_LEAST: usize = 16 << 10;
 const WRAP_ALIGNMENT: usize = 64;
 
 impl MetalBackend {
-    /// The software device. Nothing is opened, and no compiler looked for, before its first use.
+    /// The software device. Nothing is opened, and no compiler searched for, before its first use.
     #[cfg(feature = "softmetal")]
     pub fn soft(options: SoftOptions) -> MetalBackend {
         let family = options.family.unwrap_or_default();
@@ -136,7 +136,7 @@ impl MetalBackend {
         if let Some(device) = self.opened.get() {
             return Ok(device);
         }
-        let failed = |e: DriverError| Error::Device { device: self.info.name.clone(), detail: e.to_string() };
+        let failed = |e: DriverError| Error::driver(self.info.name.clone(), e);
         let driver = (self.open)().map_err(failed)?;
         let pools = Pools::new(&driver, &self.info.name, self.info.memory_limit, CACHED_BLOCKS);
         Ok(self.opened.get_or_init(|| {
@@ -151,7 +151,7 @@ impl MetalBackend {
         }))
     }
 
-    /// What the last run that was waited for told: its time, and counters where the device counts.
+    /// Statistics of the last run that was waited for: its time, and counters if the device counts.
     pub fn last_run(&self) -> Finished {
         self.device().map(|device| device.last.lock().clone()).unwrap_or_default()
     }
@@ -167,30 +167,35 @@ impl MetalBackend {
     }
 }
 
-/// What is worth showing of a device.
+/// Properties of a device for display.
 fn facts(driver: &str, family: String, lanes: u32) -> Vec<(String, String)> {
     let facts = [("driver", driver.to_string()), ("family", family), ("lanes", lanes.to_string())];
     facts.map(|(name, value)| (name.to_string(), value)).to_vec()
 }
 
-/// Why there is no Metal device at all.
+/// Why there is no Metal device.
 pub const NO_DEVICE: &str =
     "this machine has no Apple GPU, and SoftMetal is not part of this build (feature `softmetal`)";
 
-/// What the software device may use: the limit of one of its buffers.
+/// The memory limit of the software device: that of one of its buffers.
 #[cfg(feature = "softmetal")]
 const SOFT_MEMORY: usize = 64 << 30;
 
 impl OpenDevice {
     /// An error of this device.
-    pub fn error(&self, detail: String) -> Error {
-        Error::Device { device: self.name.clone(), detail }
+    pub fn error(&self, detail: impl Into<String>) -> Error {
+        Error::device(self.name.clone(), detail)
     }
 
-    /// Hands a command buffer to the device.
+    /// An error of its driver.
+    pub fn failed(&self, error: DriverError) -> Error {
+        Error::driver(self.name.clone(), error)
+    }
+
+    /// Submits a command buffer to the device.
     pub fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>> {
         self.submitted.fetch_add(1, Ordering::Relaxed);
-        self.driver.submit(batch).map_err(|e| self.error(e.to_string()))
+        self.driver.submit(batch).map_err(|e| self.failed(e))
     }
 
     pub fn note(&self, finished: Finished) {
@@ -202,7 +207,7 @@ impl OpenDevice {
         self.pools.take(bytes, Storage::Shared, op)
     }
 
-    /// Memory for the device alone, with unspecified content.
+    /// Private device memory, with unspecified content.
     pub fn reserve_private(&self, bytes: usize, op: &str) -> Result<MetalMemory> {
         self.pools.take(bytes, Storage::Private, op)
     }
@@ -216,7 +221,7 @@ impl OpenDevice {
 
     fn write(&self, memory: &MetalMemory, offset: usize, bytes: &[u8]) -> Result<()> {
         let start =
-            memory.start().ok_or_else(|| self.error("the host cannot see a private buffer".into()))?;
+            memory.start().ok_or_else(|| self.error("a private buffer is not accessible from the host"))?;
         // SAFETY: callers checked the range; they write only buffers that no run is using.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start.add(offset), bytes.len()) };
         Ok(())
@@ -225,14 +230,14 @@ impl OpenDevice {
     pub fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b MetalMemory> {
         memory(buffer)
             .filter(|m| self.pools.own(m))
-            .ok_or_else(|| self.error("a buffer of another device was bound".into()))
+            .ok_or_else(|| self.error("cannot bind a buffer of another device"))
     }
 
     fn check_range(&self, buffer: &Buffer, offset: usize, bytes: usize) -> Result<()> {
         if offset.checked_add(bytes).is_some_and(|end| end <= buffer.len()) {
             return Ok(());
         }
-        Err(self.error(format!("{bytes} bytes at {offset} do not fit a buffer of {}", buffer.len())))
+        Err(self.error(format!("{bytes} bytes at offset {offset} exceed a buffer of {}", buffer.len())))
     }
 
     /// Host memory in place: whole pages around it are wrapped, and kernels start inside of the first.
@@ -309,7 +314,7 @@ impl Backend for MetalBackend {
         device.check_range(buffer, offset, bytes.len())?;
         let memory = device.own(buffer)?;
         if !buffer.is_writable() {
-            return Err(device.error("imported memory belongs to someone else and is not written".into()));
+            return Err(device.error("imported memory cannot be written"));
         }
         device.write(memory, offset, bytes)
     }
@@ -318,7 +323,7 @@ impl Backend for MetalBackend {
         let device = self.device()?;
         device.check_range(buffer, offset, bytes.len())?;
         let start = device.own(buffer)?.start();
-        let start = start.ok_or_else(|| device.error("the host cannot see a private buffer".into()))?;
+        let start = start.ok_or_else(|| device.error("a private buffer is not accessible from the host"))?;
         // SAFETY: the range was checked; results are handed out after their run has ended.
         unsafe { std::ptr::copy_nonoverlapping(start.add(offset), bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
@@ -339,7 +344,7 @@ impl Backend for MetalBackend {
         let device = self.device()?;
         let executable = (&**executable as &dyn Any).downcast_ref::<MetalExecutable>();
         let executable =
-            executable.ok_or_else(|| device.error("an executable of another device was submitted".into()))?;
+            executable.ok_or_else(|| device.error("cannot submit an executable of another device"))?;
         executable.submit(device, run)
     }
 

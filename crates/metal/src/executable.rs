@@ -1,8 +1,8 @@
-//! Plans made ready, and their runs.
+//! Compiled plans and their runs.
 //!
-//! A run is one command buffer: launches in step order on a concurrent encoder, with a barrier where the plan says that a step
-//! depends on an earlier one. What a plan needs beyond its own memory (fault word, memory between passes) is allocated with its
-//! scratch.
+//! A run is one command buffer: dispatches in step order on a concurrent encoder, with a barrier where the plan says
+//! that a step depends on an earlier one. Memory beyond the plan's own (fault word, memory between passes) is
+//! allocated with its scratch buffers.
 
 use crate::backend::{NO_F64, OpenDevice};
 use crate::codegen::{StepCode, step_code, user_code};
@@ -52,8 +52,7 @@ impl MetalExecutable {
         refuse_f64(&plan, &device.name, NO_F64)?;
         let program = coded(plan, device.driver.facts())?;
         let recipes = recipes(&program);
-        let pipelines =
-            device.pipelines.get_all(&*device.driver, &recipes).map_err(|e| device.error(e.to_string()))?;
+        let pipelines = device.pipelines.get_all(&*device.driver, &recipes).map_err(|e| device.failed(e))?;
         let kernels = recipes.into_iter().zip(&program.launches).map(|(r, l)| (r.kernel, l.step)).collect();
         Ok(MetalExecutable { cuts: cuts(&program), program, pipelines, kernels: Arc::new(kernels) })
     }
@@ -224,7 +223,7 @@ fn coded(plan: Arc<Plan>, facts: &Facts) -> Result<Program<Coded>> {
             };
             let needed = code.bindings.len();
             if needed > MAX_BINDINGS {
-                let reason = format!("it needs {needed} buffers; Metal binds {MAX_BINDINGS}");
+                let reason = format!("it needs {needed} buffers; Metal binds at most {MAX_BINDINGS}");
                 return exec::refuse(step, facts, &reason);
             }
             Ok(Coded { launch, code })
@@ -267,7 +266,8 @@ pub fn generated_code(plan: Arc<Plan>, facts: &Facts) -> Result<Vec<(String, Str
     let program = coded(plan, facts)?;
     let titled = |placed: Placed<Coded>| {
         let Coded { launch, code } = placed.launch;
-        let defines: Vec<String> = launch.defines.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        let told = launch.defines.iter().filter(|(name, _)| *name != "GRID");
+        let defines: Vec<String> = told.map(|(n, v)| format!("{n}={v}")).collect();
         let label = &program.plan.steps[placed.step].label;
         let title = format!("{} {label} {}", launch.kernel, defines.join(" "));
         (title.trim_end().to_string(), code.text)

@@ -1,13 +1,15 @@
 //! The Metal backend of Wootz.
 //!
-//! In the order that a plan passes them: `exec` turns each step into launches of a kernel family (`kernels/*.metal`), `codegen` writes the
-//! fused code around it, `source` puts the text together, `pipelines` compiles it once, `executable` encodes a run as one command
-//! buffer, and `driver` hands that to an Apple GPU or to SoftMetal. [`MetalBackend`] is the device. Beside it, `compute` is Metal without
-//! tensors: [`Device`], [`Buffer`], [`Kernel`].
+//! In the order that a plan passes them: `exec` turns each step into dispatches of a kernel family
+//! (`kernels/*.metal`), `codegen` generates the fused code around it, `source` assembles the text, `pipelines`
+//! compiles it once, `executable` encodes a run as one command buffer, and `driver` submits that to an Apple GPU or
+//! to SoftMetal. [`MetalBackend`] is the device. In addition, `compute` is Metal without tensors: [`Device`],
+//! [`Buffer`], [`Kernel`].
 //!
-//! **Promised**: results as the reference evaluator defines them, within the tolerances of the conformance kit; every evaluation is one
-//! submission (or a few, where it is long); errors name the op, the kernel and the shapes, and the device lives on after them.
-//! **Not promised**: f64, which Metal lacks and which is refused; the order in which floats are added.
+//! **Promised**: results as the reference evaluator defines them, within the tolerances of the conformance crate;
+//! every evaluation is one submission (or a few, if it is long); errors name the op, the kernel and the shapes, and
+//! the device stays usable after them.
+//! **Not promised**: f64, which Metal lacks and which is rejected; the order of float additions.
 #![cfg_attr(
     not(any(target_vendor = "apple", feature = "softmetal")),
     allow(dead_code, unused_imports, unused_mut, reason = "such a build has no Metal device at all")

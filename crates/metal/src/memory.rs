@@ -87,7 +87,7 @@ impl Pools {
         Pools { driver: driver.clone(), name: name.into(), shared: pool(), private: pool(), limit }
     }
 
-    /// Memory with unspecified content; `op` says what it is for.
+    /// Allocates memory with unspecified content; `op` is its purpose.
     pub fn take(&self, bytes: usize, storage: Storage, op: &str) -> Result<MetalMemory> {
         let pool = match storage {
             Storage::Shared => &self.shared,

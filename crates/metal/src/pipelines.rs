@@ -1,4 +1,4 @@
-//! Pipelines by their source: made once per device, several at a time.
+//! Pipelines by source: compiled once per device, several at a time.
 
 use crate::driver::{Constant, ConstantKey, Device, DriverError, Pipeline, Program};
 use rustc_hash::FxHashSet;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use wootz_backend::inject::{Point, fails};
 use wootz_gpu::Cache;
 
-/// What a pipeline is made from, owned.
+/// An owned description of a pipeline.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The whole source.
+    /// The complete source.
     pub source: String,
     /// The kernel's name in it.
     pub kernel: String,
@@ -30,13 +30,13 @@ impl Recipe {
         }
     }
 
-    /// What makes two pipelines the same.
+    /// The key of a pipeline.
     fn key(&self) -> String {
         format!("{}\0{:?}\0{}", self.kernel, self.constants, self.source)
     }
 }
 
-/// The pipelines of a device. One that fails to compile is remembered with its error.
+/// The pipelines of a device. One that fails to compile is cached with its error.
 #[derive(Default)]
 pub struct Pipelines {
     known: Cache<Pipeline>,
@@ -47,7 +47,7 @@ impl Pipelines {
     pub fn get(&self, device: &dyn Device, recipe: &Recipe) -> Result<Pipeline, DriverError> {
         self.known.get_or_make(&recipe.key(), || {
             if fails(Point::Compile) {
-                return Err(DriverError::Unavailable("compiling was made to fail by a test".into()));
+                return Err(DriverError::Unavailable("compilation failure injected by a test".into()));
             }
             device.pipeline(&recipe.program())
         })
@@ -80,7 +80,7 @@ impl Pipelines {
             std::thread::scope(|scope| {
                 let compile = || {
                     while let Some(recipe) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        // Whoever asks for it below hears of a failure.
+                        // A failure is returned to the caller that asks for this pipeline below.
                         let _ = self.get(device, recipe);
                     }
                 };

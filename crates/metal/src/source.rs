@@ -1,4 +1,4 @@
-//! The source of a pipeline, put together from `.metal` files and generated code.
+//! The source of a pipeline, assembled from `.metal` files and generated code.
 
 use crate::exec::Launch;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The types that pass through messages, with their Objective-C type encodings.
+//! Types of message arguments and results, with their Objective-C type encodings.
 
 use crate::objc::class::Class;
 use std::ffi::{c_char, c_void};
@@ -10,7 +10,7 @@ pub struct Id(pub *mut c_void);
 
 // SAFETY: a plain address; whoever follows it answers for the object.
 unsafe impl Send for Id {}
-// SAFETY: as above.
+// SAFETY: a plain address; whoever follows it answers for the object.
 unsafe impl Sync for Id {}
 
 impl Id {
@@ -30,7 +30,7 @@ pub struct Sel(pub *const c_char);
 
 // SAFETY: selectors live as long as the process and never change.
 unsafe impl Send for Sel {}
-// SAFETY: as above.
+// SAFETY: selectors live as long as the process and never change.
 unsafe impl Sync for Sel {}
 
 /// Objective-C's boolean.

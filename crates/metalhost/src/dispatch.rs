@@ -1,7 +1,7 @@
 //! The part of Grand Central Dispatch that Metal programs use: queues, groups, semaphores, `once`, `apply`.
 //!
-//! A serial queue runs its work in order on one thread at a time; a concurrent one, as every global queue, starts a thread for each
-//! piece. Threads get an autorelease pool per piece, as Apple's workers do.
+//! A serial queue runs its blocks in order on one thread at a time; a concurrent one, like every global queue, starts
+//! a thread per block. Each block gets an autorelease pool, as on Apple's worker threads.
 #![allow(non_upper_case_globals, reason = "the names are Apple's")]
 
 use crate::abi::Block;
@@ -188,7 +188,7 @@ pub extern "C-unwind" fn dispatch_get_global_queue(_priority: isize, _flags: usi
     struct Global(Handle);
     // SAFETY: queues are used by any thread.
     unsafe impl Send for Global {}
-    // SAFETY: as above.
+    // SAFETY: a queue has a lock inside, and any thread may use it.
     unsafe impl Sync for Global {}
     static GLOBAL: std::sync::OnceLock<Global> = std::sync::OnceLock::new();
     let make =

@@ -1,12 +1,14 @@
-//! Metal's host side on Linux: unmodified programs for Metal run on SoftMetal.
+//! Metal's host side on Linux: runs unmodified Metal programs on SoftMetal.
 //!
-//! Three layers: `objc` is an Objective-C runtime (selectors, classes, messages, counts, pools, blocks), `foundation` the classes of
-//! Foundation that Metal programs use, `metal` Metal's compute classes over SoftMetal. Every method is a row of one table with its type
-//! encoding, from which bindings verify what they send. Rust programs reach it through objc2 with its GNUstep feature, Objective-C and C++
-//! ones through Apple's ABI.
+//! It has three layers: `objc` is an Objective-C runtime (selectors, classes, messages, reference counts, pools,
+//! blocks), `foundation` contains the classes of Foundation that Metal programs use, `metal` contains Metal's compute
+//! classes over SoftMetal. Every method is a row of one table with its type encoding, with which bindings verify the
+//! messages they send. Rust programs use it through objc2 with its GNUstep feature, Objective-C and C++ programs
+//! through Apple's ABI.
 //!
-//! **Promised**: behaviour as Apple documents it, and where Apple leaves a trap open, the program falls in and a [`Report`] says so;
-//! an unknown selector, a nil or a wrong class where Metal raises ends the process with a message that names the call.
+//! **Promised**: behaviour as Apple documents it; where Apple's API lets a bug go unnoticed, a [`Report`] describes
+//! it. An unknown selector, a nil or a wrong class where Metal raises an exception ends the process with a message
+//! that names the call.
 //! **Not promised**: anything about graphics, timing, or what Apple does not document.
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,5 @@
-//! What the framework finds wrong with the program: reports, and exceptions that end the process as Metal's validation layer does.
+//! Errors that the framework finds in the program: reports, and exceptions that end the process like those of Metal's
+//! validation layer.
 
 use crate::abi::{Id, Sel};
 use crate::objc::{class, selector};
@@ -6,6 +7,9 @@ use parking_lot::Mutex;
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::fmt;
+use std::io::Write;
+use std::sync::Once;
+use std::time::{Duration, Instant};
 
 /// The class of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,19 +96,59 @@ pub(crate) fn call_text(receiver: Id, selector: Sel) -> String {
     format!("{sign}[{} {}]", class::name_of(receiver), selector::text(selector))
 }
 
+/// Writes a line to the standard error stream itself: `eprintln!` on the thread of a test goes to the test's captured output, which
+/// is dropped if the test passes.
+fn say(line: &dyn fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 /// Notes a finding and says it on the standard error stream.
 pub(crate) fn report(kind: Kind, message: impl Into<String>) {
     let stack = Backtrace::force_capture().to_string();
     let report = Report { kind, call: current_call(), message: message.into(), stack };
     if std::env::var_os("METALHOST_QUIET").is_none() {
-        eprintln!("{report}");
+        say(&report);
         if std::env::var_os("METALHOST_STACK").is_some() {
-            eprintln!("{}", report.stack);
+            say(&report.stack);
         }
+    }
+    if is_fatal() {
+        std::process::abort();
     }
     let mut reports = REPORTS.lock();
     if reports.len() < KEPT {
         reports.push(report);
+    }
+}
+
+/// Whether the process must not outlive a finding.
+fn is_fatal() -> bool {
+    std::env::var_os("METALHOST_FATAL").is_some_and(|v| !v.is_empty() && v != "0")
+}
+
+/// How long the threads of queues have, at the end of the process, to let go of what they ran.
+const LAST_MOMENTS: Duration = Duration::from_secs(5);
+
+/// Where findings are fatal, the process fails if command buffers or encoders live at its end.
+pub(crate) fn check_at_exit() {
+    static ONCE: Once = Once::new();
+    extern "C" fn check() {
+        let left = || -> Vec<_> {
+            let passing = |name: &str| name.ends_with("CommandBuffer") || name.ends_with("Encoder");
+            class::live().into_iter().filter(|(name, _)| passing(name)).collect()
+        };
+        let until = Instant::now() + LAST_MOMENTS;
+        while !left().is_empty() {
+            if Instant::now() > until {
+                say(&format_args!("metal host: alive at the end of the process: {:?}", left()));
+                std::process::abort();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    if is_fatal() {
+        // SAFETY: the function stays, and what it calls needs no more than the process's memory.
+        ONCE.call_once(|| assert_eq!(unsafe { libc::atexit(check) }, 0, "no room for a function at exit"));
     }
 }
 
@@ -117,9 +161,9 @@ pub fn take_reports() -> Vec<Report> {
 pub(crate) fn raise(message: impl AsRef<str>) -> ! {
     let call = current_call();
     let call = if call.is_empty() { String::new() } else { format!("{call}: ") };
-    eprintln!("metal host: exception: {call}{}", message.as_ref());
+    say(&format_args!("metal host: exception: {call}{}", message.as_ref()));
     if std::env::var_os("METALHOST_STACK").is_some() {
-        eprintln!("{}", Backtrace::force_capture());
+        say(&Backtrace::force_capture());
     }
     std::process::abort()
 }

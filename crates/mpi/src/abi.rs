@@ -1,7 +1,7 @@
-//! Where the binary interfaces of MPI libraries differ: what a handle is, and what the constants are.
+//! Differences between the ABIs of MPI libraries: the types of handles, and the values of constants.
 //!
-//! MPICH (and Intel MPI, MVAPICH, Cray's) has integers as handles; the MPI 5 standard small integers in pointers; Open MPI addresses of
-//! objects that its library exports.
+//! In MPICH (and Intel MPI, MVAPICH, Cray's) handles are integers; in the MPI 5 standard ABI, small integers in
+//! pointers; in Open MPI, addresses of objects that the library exports.
 
 use std::ffi::{c_int, c_void};
 use wootz_ir::DType;
@@ -18,7 +18,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// Its name, for people.
+    /// Human-readable name.
     pub fn name(self) -> &'static str {
         match self {
             Abi::Mpich => "MPICH",
@@ -44,14 +44,14 @@ impl Handle for c_int {
     }
 }
 
-/// A handle that is as wide as a pointer.
+/// A handle of pointer width.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Wide(pub *mut c_void);
 
 // SAFETY: the pointer is never followed here; it is a name that the library knows.
 unsafe impl Send for Wide {}
-// SAFETY: as above.
+// SAFETY: the pointer is never followed here; it is a name that the library knows.
 unsafe impl Sync for Wide {}
 
 impl Handle for Wide {

@@ -1,4 +1,4 @@
-//! The functions of MPI that are used, as a library has them for one kind of handle.
+//! The MPI functions that are used, with the signatures for one kind of handle.
 
 use std::ffi::{c_char, c_int, c_void};
 

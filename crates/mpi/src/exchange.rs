@@ -1,5 +1,5 @@
-//! The exchange that every collective begins with: each rank's header, and of small operations the data, reach all others in
-//! ⌈log₂ n⌉ rounds (Bruck et al., 1997).
+//! The exchange that starts every collective: each rank's header, and the data of small operations, reach all others
+//! in ⌈log₂ n⌉ rounds (Bruck et al., 1997).
 
 use crate::group::Group;
 use crate::header::{HEADER, Header};
@@ -14,7 +14,7 @@ pub const SMALL: usize = 16 << 10;
 /// The tag of the first round.
 const ROUND: i32 = 16;
 
-/// What all ranks have sent.
+/// The headers and data of all ranks.
 pub struct Blocks {
     /// Blocks in the order of ranks, from this one on.
     words: Vec<u64>,
@@ -66,6 +66,7 @@ impl Group {
             let receive =
                 self.world().messages.receive(comm, Span::of_mut(&mut missing[..room]), from, tag)?;
             let send = self.world().messages.send(comm, Span::of(&have[..count * block]), to, tag)?;
+            self.counters().sent(count * block);
             self.world().wait(&mut [receive, send], &scene)?;
             if known == 1 {
                 self.compare(&header, &blocks.bytes()[block..block + HEADER], from)?;
@@ -95,7 +96,7 @@ impl Group {
             Some(other) => {
                 format!("ranks disagree: rank {me} does {}, rank {you} does {}", own.describe(), other.describe())
             }
-            None => format!("rank {you} sent something that is no message of Wootz"),
+            None => format!("rank {you} sent something that is not a Wootz message"),
         }))
     }
 }

@@ -1,16 +1,16 @@
-//! Ranks that work together, and what they do: collectives over the bytes of any dtype.
+//! Groups of ranks, and their collectives over the bytes of any dtype.
 
 use crate::exchange::SMALL;
 use crate::failed;
 use crate::header::{HEADER, Header, Operation};
 use crate::messages::{Comm, Request, Span};
 use crate::reduce::{self, ReduceOp};
+use crate::traffic::{Counters, Traffic};
 use crate::waiting::{Patience, Scene};
 use crate::world::World;
 use parking_lot::Mutex;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use wootz_ir::{DType, Result, Shape};
 
 /// Tags of messages between two ranks: what they are, and their data.
@@ -20,16 +20,8 @@ const DATA: i32 = 9;
 /// Elements of one message; more go in several.
 const MOST: usize = 1 << 30;
 
-/// What a group has done on this rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
-    /// Operations: collectives, sends and receives.
-    pub operations: u64,
-    /// Bytes of data that this rank brought into them.
-    pub bytes: u64,
-}
-
-/// Ranks that work together. Operations of one group run one at a time, and in the same order on all of its ranks.
+/// A group of ranks that work together. Operations of a group run one at a time, and in the same order on all of its
+/// ranks.
 #[derive(Clone)]
 pub struct Group(Arc<Inner>);
 
@@ -39,14 +31,13 @@ struct Inner {
     rank: usize,
     members: Vec<usize>,
     sequence: Mutex<u32>,
-    operations: AtomicU64,
-    bytes: AtomicU64,
+    counters: Counters,
 }
 
 impl Group {
     pub(crate) fn new(world: Arc<World>, comm: Comm, rank: usize, members: Vec<usize>) -> Group {
-        let (operations, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
-        Group(Arc::new(Inner { world, comm, rank, members, sequence: Mutex::new(0), operations, bytes }))
+        let (sequence, counters) = (Mutex::new(0), Counters::default());
+        Group(Arc::new(Inner { world, comm, rank, members, sequence, counters }))
     }
 
     /// This process's rank in the group.
@@ -78,15 +69,23 @@ impl Group {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// What it has done so far on this rank.
+    /// Statistics of this rank.
     pub fn traffic(&self) -> Traffic {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Traffic { operations: load(&self.0.operations), bytes: load(&self.0.bytes) }
+        self.0.counters.read()
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.0.counters
     }
 
     fn count(&self, bytes: usize) {
-        self.0.operations.fetch_add(1, Ordering::Relaxed);
-        self.0.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.counters().began(bytes);
+    }
+
+    /// Waits for a collective that the library does by itself.
+    fn delegate(&self, request: Request, header: Header) -> Result<()> {
+        self.counters().delegated();
+        self.wait(request, header)
     }
 
     /// `work` as the next operation of the group.
@@ -108,7 +107,7 @@ impl Group {
         self.next(header, |header| self.exchange(header, &[], patience).map(|_| ()))
     }
 
-    /// Waits until every rank has come here.
+    /// Waits until all ranks have called it.
     pub fn barrier(&self) -> Result<()> {
         self.count(0);
         self.meet(Header::plain(Operation::Barrier), Patience::Limited)
@@ -142,7 +141,7 @@ impl Group {
             for (from, into) in from.chunks(MOST * dtype.size()).zip(into.chunks_mut(MOST * dtype.size())) {
                 let (from, into) = (Span::elements(from, dtype), Span::elements_mut(into, dtype));
                 let request = self.world().messages.all_reduce(self.comm(), op, dtype, from, into)?;
-                self.wait(request, header)?;
+                self.delegate(request, header)?;
             }
             Ok(())
         })
@@ -184,7 +183,7 @@ impl Group {
             self.exchange(header, &[], Patience::Limited)?;
             let (from, into) = (Span::elements(from, dtype), Span::elements_mut(into, dtype));
             let request = self.world().messages.reduce_scatter(self.comm(), op, dtype, from, into)?;
-            self.wait(request, header)
+            self.delegate(request, header)
         })
     }
 
@@ -207,7 +206,7 @@ impl Group {
             self.exchange(header, &[], Patience::Limited)?;
             let (from, into) = (Span::elements(from, dtype), Span::elements_mut(into, dtype));
             let request = self.world().messages.all_gather(self.comm(), from, into)?;
-            self.wait(request, header)
+            self.delegate(request, header)
         })
     }
 
@@ -246,24 +245,38 @@ impl Group {
             for data in data.chunks_mut(MOST * dtype.size()) {
                 let span = Span::elements_mut(data, dtype);
                 let request = self.world().messages.broadcast(self.comm(), span, root)?;
-                self.wait(request, header)?;
+                self.delegate(request, header)?;
             }
             Ok(())
         })
     }
 
-    /// Rank 0's bytes, however many, on every rank. The others wait as long as it takes: somebody may be typing.
+    /// Rank 0's bytes, of any length, on every rank. The others wait as long as it takes: somebody may be typing.
     pub fn share(&self, bytes: &[u8]) -> Result<Vec<u8>> {
-        let mut length = (bytes.len() as u64).to_le_bytes();
-        self.broadcast_with(0, DType::U8, &Shape::from([8]), &mut length, Patience::Unlimited)?;
-        let mut data =
-            if self.rank() == 0 { bytes.to_vec() } else { vec![0; u64::from_le_bytes(length) as usize] };
-        let shape = Shape::from([data.len()]);
-        self.broadcast(0, DType::U8, &shape, &mut data)?;
+        // Short ones need no second message.
+        const BEGINNING: usize = 504;
+        let mut first = [0u8; 8 + BEGINNING];
+        if self.rank() == 0 {
+            let short = bytes.len().min(BEGINNING);
+            first[..8].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+            first[8..8 + short].copy_from_slice(&bytes[..short]);
+        }
+        let patience = if self.rank() == 0 { Patience::Limited } else { Patience::Unlimited };
+        self.broadcast_with(0, DType::U8, &Shape::from([first.len()]), &mut first, patience)?;
+        let (length, beginning) = first.split_at(8);
+        let length = length.iter().rev().fold(0, |sum, &byte| sum << 8 | usize::from(byte));
+        let mut data = beginning[..length.min(BEGINNING)].to_vec();
+        if length > BEGINNING {
+            data.resize(length, 0);
+            if self.rank() == 0 {
+                data.copy_from_slice(bytes);
+            }
+            self.broadcast(0, DType::U8, &Shape::from([length]), &mut data)?;
+        }
         Ok(data)
     }
 
-    /// Fails on every rank, unless all of them have the same to say; `what` names it in the error.
+    /// Fails on every rank unless all of them pass the same text; `what` names it in the error.
     pub fn agree(&self, what: &str, text: &str) -> Result<()> {
         const ROOM: usize = 512;
         let text = shortened(text, ROOM);
@@ -302,7 +315,9 @@ impl Group {
         let scene = Scene { header, members: &pair, patience: Patience::Limited };
         let messages = &self.world().messages;
         let mut requests = vec![messages.send(self.comm(), Span::of(&words), to, ANNOUNCED)?];
+        self.counters().sent(words.len());
         for part in from.chunks(MOST * dtype.size()) {
+            self.counters().sent(part.len());
             requests.push(messages.send(self.comm(), Span::elements(part, dtype), to, DATA)?);
         }
         self.world().wait(&mut requests, &scene)
@@ -335,10 +350,10 @@ impl Group {
         Ok(())
     }
 
-    /// A group of the ranks that give the same colour, in the order of their keys, then of their ranks.
+    /// The subgroup of ranks with the same colour, ordered by key, then by rank.
     pub fn split(&self, colour: i32, key: i32) -> Result<Group> {
         if colour < 0 {
-            return Err(failed(format!("split: colour {colour} is negative")));
+            return Err(failed(format!("split: color {colour} is negative")));
         }
         self.next(Header::plain(Operation::Split), |mut header| {
             let mut own = [0; 8];

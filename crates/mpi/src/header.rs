@@ -1,4 +1,4 @@
-//! What a rank is about to do: ranks that meet in a collective compare these before anything else.
+//! Operation headers: ranks that meet in a collective compare these before anything else.
 
 use wootz_ir::{DType, Shape};
 
@@ -110,7 +110,8 @@ impl Header {
 
     /// The header in these bytes, if they are one.
     pub fn decode(from: &[u8]) -> Option<Header> {
-        let word = |at: usize| Some(u64::from_le_bytes(from.get(at..at + 8)?.try_into().ok()?));
+        let from = from.first_chunk::<HEADER>()?;
+        let word = |at: usize| Some(u64::from_le_bytes(from[at..at + 8].try_into().ok()?));
         let operation = *Operation::ALL.iter().find(|o| **o as u8 == from[0])?;
         let mut extents = [0; AXES];
         for (i, extent) in extents.iter_mut().enumerate() {
@@ -137,7 +138,7 @@ impl Header {
         let name = self.operation.name();
         match self.operation {
             Operation::Barrier | Operation::Split => name.to_string(),
-            Operation::End => "nothing more".to_string(),
+            Operation::End => "the end of the program".to_string(),
             Operation::Broadcast => {
                 format!("{name} of {}{} from rank {}", self.dtype, self.shape(), self.root)
             }
@@ -163,5 +164,6 @@ mod tests {
         assert_eq!(Header::decode(&bytes), Some(header));
         assert_eq!(header.describe(), "all_gather of bf16[3, 0, 7]");
         assert_eq!(Header::decode(&[0; HEADER]), None);
+        assert!((0..HEADER).all(|length| Header::decode(&bytes[..length]).is_none()), "it is cut off");
     }
 }

@@ -12,9 +12,9 @@ use wootz_ir::Result;
 pub struct LibraryInfo {
     /// The file, or the name by which the system found it.
     pub path: String,
-    /// Its binary interface.
+    /// Its ABI.
     pub abi: Abi,
-    /// What it says about itself, in one line.
+    /// Its version string, in one line.
     pub version: String,
 }
 
@@ -82,8 +82,8 @@ mod unix {
     use crate::abi::{self, Abi, Constants, Handle};
     use crate::calls::Functions;
     use crate::failed;
+    use crate::launch::launch;
     use crate::messages::Typed;
-    use crate::start::launch;
     use libloading::os::unix::{Library as Opened, RTLD_GLOBAL, RTLD_LAZY, RTLD_NOW};
     use std::ffi::{c_char, c_int, c_void};
     use std::path::Path;
@@ -105,7 +105,7 @@ mod unix {
 
     /// The library that this process has loaded already (mpi4py may have), or the first that can be.
     pub fn open() -> Result<Found> {
-        let launcher = launch().map(|launch| launch.abi);
+        let launcher = launch().and_then(|launch| launch.launcher.abi());
         let candidates = candidates(launcher);
         let mut tried = Vec::new();
         for flags in [RTLD_LAZY | RTLD_NOLOAD, RTLD_NOW | RTLD_GLOBAL] {
@@ -114,14 +114,14 @@ mod unix {
                 match unsafe { Opened::open(Some(path), flags) } {
                     // Open MPI's own plugins look for its symbols in the global scope.
                     Ok(loaded) if flags & RTLD_NOLOAD != 0 => {
-                        // SAFETY: as above; the library is loaded already.
+                        // SAFETY: the library is loaded already; only the scope of its symbols changes.
                         let kept = unsafe { Opened::open(Some(path), RTLD_NOW | RTLD_GLOBAL) };
                         return identify(kept.unwrap_or(loaded), path);
                     }
                     Ok(opened) => return identify(opened, path),
                     Err(_) if flags & RTLD_NOLOAD != 0 => {}
                     Err(error) if path.exists() => {
-                        return Err(failed(format!("{} cannot be loaded: {error}", path.display())));
+                        return Err(failed(format!("cannot load {}: {error}", path.display())));
                     }
                     Err(_) => tried.push(path.display().to_string()),
                 }
@@ -142,7 +142,7 @@ mod unix {
     fn identify(opened: Opened, path: &Path) -> Result<Found> {
         let name = path.display().to_string();
         let Ok(version) = symbol(&opened, "MPI_Get_library_version") else {
-            return Err(failed(format!("{name} is no MPI library: it has no MPI_Get_library_version")));
+            return Err(failed(format!("{name} is not an MPI library: it has no MPI_Get_library_version")));
         };
         // SAFETY: this is that function, which may be called before MPI is started.
         let version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int =
@@ -162,8 +162,9 @@ mod unix {
         } else if kin.iter().any(|name| said.contains(name)) {
             Abi::Mpich
         } else {
-            let problem =
-                format!("{name} has neither MPICH's, Open MPI's nor the MPI 5 interface; it says: {line}");
+            let problem = format!(
+                "{name} has neither MPICH's, Open MPI's nor the MPI 5 interface; it identifies itself as: {line}"
+            );
             return Err(failed(problem));
         };
         Ok(Found { opened, info: LibraryInfo { path: name, abi, version: line } })

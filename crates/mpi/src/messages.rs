@@ -1,7 +1,7 @@
-//! One library behind an interface without its handle type: starting operations, and asking whether they are done.
+//! A library behind an interface without its handle type: starting operations, and testing them for completion.
 //!
-//! No call here waits for another rank, except [`Messages::split`] and [`Messages::finalize`]. Buffers are raw: whoever starts an
-//! operation keeps them alive and untouched until [`Messages::test`] says that it is done.
+//! No call here waits for another rank, except [`Messages::split`] and [`Messages::finalize`]. Buffers are raw
+//! pointers: the caller keeps them alive and untouched until [`Messages::test`] reports completion.
 
 use crate::abi::{BuiltinOp, Constants, Element, Handle};
 use crate::calls::{Functions, UserFunction};
@@ -59,7 +59,7 @@ impl Span {
 
     fn counted(&self) -> Result<c_int> {
         c_int::try_from(self.count)
-            .map_err(|_| failed(format!("{} elements are more than one message of MPI holds", self.count)))
+            .map_err(|_| failed(format!("{} elements exceed the size of an MPI message", self.count)))
     }
 
     fn data(&self) -> *mut c_void {
@@ -127,9 +127,7 @@ impl<H: Handle> Typed<H> {
         };
         self.check("MPI_Init_thread", code)?;
         if provided < self.constants.thread_serialized {
-            return Err(failed(
-                "the library allows calls from one thread only; Wootz makes them from several",
-            ));
+            return Err(failed("the library does not support calls from several threads, which Wootz needs"));
         }
         self.return_errors(self.constants.comm_world)?;
         Ok(ours)
@@ -234,7 +232,7 @@ impl<H: Handle> Messages for Typed<H> {
 
     fn receive(&self, comm: Comm, into: Span, from: usize, tag: i32) -> Result<Request> {
         let (count, element) = (into.counted()?, self.constants.element(into.element));
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the elements until the request is done.
         self.started("MPI_Irecv", |request| unsafe {
             let comm = H::from_bits(comm.0);
             (self.functions.irecv)(into.data(), count, element, from as c_int, tag, comm, request)
@@ -279,7 +277,7 @@ impl<H: Handle> Messages for Typed<H> {
 
     fn all_gather(&self, comm: Comm, from: Span, into: Span) -> Result<Request> {
         let (count, element) = (from.counted()?, self.constants.element(from.element));
-        // SAFETY: as above; every rank's part is as large as this one's, which the ranks have agreed on.
+        // SAFETY: the caller keeps both until the request is done; the ranks have agreed that their parts have one size.
         self.started("MPI_Iallgather", |request| unsafe {
             let comm = H::from_bits(comm.0);
             let (from, into) = (from.data(), into.data());
@@ -297,7 +295,7 @@ impl<H: Handle> Messages for Typed<H> {
     ) -> Result<Request> {
         let (op, count) = (self.op(op, dtype)?, into.counted()?);
         let element = self.constants.element(into.element);
-        // SAFETY: as above.
+        // SAFETY: the caller keeps both until the request is done; the ranks have agreed on the size of a part.
         self.started("MPI_Ireduce_scatter_block", |request| unsafe {
             let comm = H::from_bits(comm.0);
             (self.functions.ireduce_scatter_block)(
@@ -314,7 +312,7 @@ impl<H: Handle> Messages for Typed<H> {
 
     fn broadcast(&self, comm: Comm, data: Span, root: usize) -> Result<Request> {
         let (count, element) = (data.counted()?, self.constants.element(data.element));
-        // SAFETY: as above.
+        // SAFETY: the caller keeps the elements until the request is done.
         self.started("MPI_Ibcast", |request| unsafe {
             (self.functions.ibcast)(data.data(), count, element, root as c_int, H::from_bits(comm.0), request)
         })

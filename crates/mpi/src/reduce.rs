@@ -1,7 +1,7 @@
-//! Reductions over the elements of every dtype: of the parts of all ranks at once, and two by two for MPI.
+//! Reductions over the elements of every dtype: of all ranks' parts at once, and pairwise for MPI.
 //!
-//! Their meaning is NumPy's: integers wrap, NaN is kept by max and min, and of booleans sum and max are "or", min is "and". Halves are
-//! added in f32; MPI, which combines two by two, rounds between.
+//! The semantics are NumPy's: integers wrap, max and min propagate NaN, and for booleans sum and max are "or", min is
+//! "and". f16 and bf16 are summed in f32; MPI, which combines pairwise, rounds in between.
 
 use crate::calls::UserFunction;
 use half::{bf16, f16};
@@ -191,6 +191,10 @@ unsafe fn vectors<'a, T>(from: *mut c_void, into: *mut c_void, len: *mut c_int) 
     }
 }
 
+/// A reduction of numbers, as MPI calls it.
+///
+/// # Safety
+/// Both pointers are to `len` elements of `T`, which do not overlap.
 unsafe extern "C" fn pairs<T: Number, const OP: u8>(
     from: *mut c_void,
     into: *mut c_void,
@@ -202,13 +206,17 @@ unsafe extern "C" fn pairs<T: Number, const OP: u8>(
     fold(op_of(OP), into, from);
 }
 
+/// A reduction of half-precision numbers, each step rounded once, as MPI calls it.
+///
+/// # Safety
+/// Both pointers are to `len` elements of `T`, which do not overlap.
 unsafe extern "C" fn half_pairs<T: Half, const OP: u8>(
     from: *mut c_void,
     into: *mut c_void,
     len: *mut c_int,
     _element: *mut c_void,
 ) {
-    // SAFETY: as above.
+    // SAFETY: MPI calls it with vectors of the element that the reduction was started with.
     let (from, into) = unsafe { vectors::<T>(from, into, len) };
     for (to, x) in into.iter_mut().zip(from) {
         let mut wide = to.wide();

@@ -1,68 +1,31 @@
-//! How this process was started, and a guard over the start of MPI, which waits for every rank.
+//! A timeout for MPI's initialisation, which waits for every rank without a limit of its own.
 
-use crate::abi::Abi;
+use crate::launch::{Launch, launch};
+use crate::process::is_alive;
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// What a launcher told this process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launch {
-    /// Its rank.
-    pub rank: usize,
-    /// How many ranks were started.
-    pub size: usize,
-    /// Whose launcher it was.
-    pub abi: Abi,
-    /// What all ranks of one start share, on one machine.
-    job: String,
-}
-
-/// The launcher's word, if this process was started by one.
-pub fn launch() -> Option<Launch> {
-    let number = |name: &str| std::env::var(name).ok()?.parse::<usize>().ok();
-    let text = |name: &str| std::env::var(name).ok();
-    if let (Some(rank), Some(size)) = (number("OMPI_COMM_WORLD_RANK"), number("OMPI_COMM_WORLD_SIZE")) {
-        let job = text("PMIX_NAMESPACE").unwrap_or_default().replace(['/', '\\'], "-");
-        return Some(Launch { rank, size, abi: Abi::OpenMpi, job });
-    }
-    if let (Some(rank), Some(size)) = (number("PMI_RANK"), number("PMI_SIZE")) {
-        // Ranks of one machine have one parent, unless something stands between.
-        return Some(Launch { rank, size, abi: Abi::Mpich, job: parent() });
-    }
-    None
-}
-
-fn parent() -> String {
-    #[cfg(unix)]
-    return std::os::unix::process::parent_id().to_string();
-    #[cfg(not(unix))]
-    String::new()
-}
-
-/// Watches over the start of MPI: the library waits for every rank, without a limit of its own. If the guard is still there
-/// after the time limit, it says which ranks are missing and ends the process.
+/// Watches over the start of MPI. If the guard is still there after the time limit, it says which ranks are missing and ends the
+/// process.
 pub struct Guard {
-    launch: Option<Launch>,
+    marks: Option<Marks>,
     done: Option<Sender<()>>,
 }
 
 impl Guard {
     pub fn new(limit: Duration) -> Guard {
-        let launch = launch();
-        if let Some(launch) = &launch {
-            let _ = std::fs::create_dir_all(launch.folder());
-            let _ = std::fs::write(launch.mark(launch.rank), b"");
-        }
+        let marks = launch().map(Marks::new);
         let (done, ended) = channel();
-        let watched = launch.clone();
+        let watched = marks.clone();
         let watch = move || {
             if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 give_up(watched.as_ref(), limit);
             }
         };
         let _ = std::thread::Builder::new().name("wootz-mpi-start".into()).spawn(watch);
-        Guard { launch, done: Some(done) }
+        Guard { marks, done: Some(done) }
     }
 }
 
@@ -71,51 +34,91 @@ impl Drop for Guard {
         if let Some(done) = self.done.take() {
             let _ = done.send(());
         }
-        if let Some(launch) = &self.launch {
-            let _ = std::fs::remove_file(launch.mark(launch.rank));
-            // The last one removes the folder; it is not empty for the others.
-            let _ = std::fs::remove_dir(launch.folder());
+        if let Some(marks) = &self.marks {
+            marks.remove();
         }
     }
 }
 
-impl Launch {
-    /// Where ranks of one machine say that they have come. What is in there is only ever asked for its name.
-    fn folder(&self) -> PathBuf {
-        std::env::temp_dir().join(format!("wootz-mpi-{}", self.job))
+/// Where ranks of one machine say that they have come: a folder with a file per rank, which holds the number of its process.
+#[derive(Clone)]
+struct Marks {
+    launch: Launch,
+    /// None if there cannot be one that only this user writes to.
+    folder: Option<PathBuf>,
+}
+
+impl Marks {
+    fn new(launch: Launch) -> Marks {
+        let folder = private_folder(&format!("wootz-mpi-{}", launch.job)).ok();
+        let marks = Marks { launch, folder };
+        if let Some(mark) = marks.of(marks.launch.rank) {
+            let _ = std::fs::write(mark, std::process::id().to_string());
+        }
+        marks
     }
 
-    fn mark(&self, rank: usize) -> PathBuf {
-        self.folder().join(rank.to_string())
+    fn of(&self, rank: usize) -> Option<PathBuf> {
+        Some(self.folder.as_ref()?.join(rank.to_string()))
     }
 
-    fn missing(&self) -> Vec<usize> {
-        (0..self.size).filter(|&rank| !self.mark(rank).exists()).collect()
+    fn remove(&self) {
+        let _ = self.of(self.launch.rank).map(std::fs::remove_file);
+        // The last one removes the folder; it is not empty for the others.
+        let _ = self.folder.as_ref().map(std::fs::remove_dir);
+    }
+
+    /// Whether a rank waits on this machine; the mark of a process that is gone is of an earlier start.
+    fn has(&self, rank: usize) -> bool {
+        let said = self.of(rank).and_then(|mark| std::fs::read_to_string(mark).ok());
+        said.and_then(|pid| pid.parse().ok()).is_some_and(is_alive)
     }
 }
 
-fn give_up(launch: Option<&Launch>, limit: Duration) -> ! {
+/// A folder for temporary files that nobody else can write to, or read.
+fn private_folder(name: &str) -> io::Result<PathBuf> {
+    let folder = std::env::temp_dir();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+        let user = rustix::process::geteuid().as_raw();
+        let folder = folder.join(format!("{name}-{user}"));
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        // Somebody else may have made it, or a link.
+        let found = std::fs::symlink_metadata(&folder)?;
+        if found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0 {
+            return Ok(folder);
+        }
+        Err(io::ErrorKind::PermissionDenied.into())
+    }
+    #[cfg(not(unix))]
+    Ok(folder.join(name))
+}
+
+/// Says on stderr what is missing and ends the process: the thread that could receive an error is inside MPI's
+/// initialisation, which cannot be interrupted.
+fn give_up(marks: Option<&Marks>, limit: Duration) -> ! {
     let seconds = limit.as_secs_f64();
-    let Some(launch) = launch else {
+    let Some((marks, size)) = marks.and_then(|marks| Some((marks, marks.launch.size?))) else {
         eprintln!("error: mpi: MPI has not started within {seconds} s");
         end();
     };
-    let missing = launch.missing();
+    let (here, missing): (Vec<usize>, Vec<usize>) = (0..size).partition(|&rank| marks.has(rank));
+    let own = marks.launch.rank;
     // Once is enough: the first rank that is there speaks for all of this machine.
-    let first = (0..launch.size).find(|rank| !missing.contains(rank));
-    if first == Some(launch.rank) {
+    if here.first().is_none_or(|&first| first == own) {
         let who = list(&missing);
         let cause = match missing.len() {
-            0 => "all ranks have started, but the launcher does not bring them together".into(),
+            0 => "all ranks have started, but the launcher has not connected them".into(),
             1 => format!("rank {who} has not started Wootz on this machine"),
             _ => format!("ranks {who} have not started Wootz on this machine"),
         };
-        eprintln!(
-            "error: mpi: rank {} of {} waited {seconds} s for the others: {cause}",
-            launch.rank, launch.size
-        );
+        eprintln!("error: mpi: rank {own} of {size} waited {seconds} s for the others: {cause}");
         std::thread::sleep(Duration::from_millis(500));
-        let _ = std::fs::remove_dir_all(launch.folder());
+        let _ = marks.folder.as_ref().map(std::fs::remove_dir_all);
     } else {
         // A launcher ends all ranks when the first one has ended: the one that speaks must have spoken by then.
         std::thread::sleep(Duration::from_secs(3));
@@ -123,7 +126,7 @@ fn give_up(launch: Option<&Launch>, limit: Duration) -> ! {
     end();
 }
 
-/// Ends the process at once: exit handlers of MPI would wait for the ranks that are missing.
+/// Ends the process at once: MPI's exit handlers would wait for the missing ranks.
 fn end() -> ! {
     #[cfg(unix)]
     // SAFETY: ends the process; nothing is left to be kept in order.
@@ -137,4 +140,24 @@ fn end() -> ! {
 /// Numbers for people.
 pub fn list(ranks: &[usize]) -> String {
     ranks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_not_used() {
+        let name = format!("wootz-mpi-test-{}", std::process::id());
+        let folder = private_folder(&name).expect("a new one");
+        assert_eq!(private_folder(&name).expect("the same again"), folder);
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+        let refused = private_folder(&name);
+        std::fs::remove_dir(&folder).expect("it is empty");
+        std::os::unix::fs::symlink(std::env::temp_dir(), &folder).expect("a link");
+        let linked = private_folder(&name);
+        std::fs::remove_file(&folder).expect("the link goes");
+        assert!(refused.is_err() && linked.is_err());
+    }
 }

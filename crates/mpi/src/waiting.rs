@@ -1,4 +1,4 @@
-//! Waiting for other ranks: polling, with an eye on those who have ended, do not answer, or have failed.
+//! Waiting for other ranks: polling, while watching for ranks that have exited, do not respond, or have failed.
 
 use crate::failed;
 use crate::header::Header;
@@ -6,6 +6,7 @@ use crate::messages::{Request, Span};
 use crate::start::list;
 use crate::world::World;
 use parking_lot::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use wootz_ir::Result;
 
@@ -21,6 +22,8 @@ const WORDS: usize = 1024;
 const POLLS: u32 = 128;
 /// Polls without giving the core away: as long as a small message takes.
 const SPINS: u32 = 4096;
+/// How long a rank that waits for somebody to think is ready at once.
+const SOON: Duration = Duration::from_millis(5);
 /// How often ranks of this machine are looked for.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a rank that is called may take to answer, and failures to be told.
@@ -31,9 +34,9 @@ const SETTLE: Duration = Duration::from_millis(250);
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// At most the time limit.
+    /// At most the timeout.
     Limited,
-    /// As long as all others are there: somebody is thinking. The core is given away.
+    /// As long as all others answer: somebody is thinking. The core is given away.
     Unlimited,
 }
 
@@ -53,6 +56,7 @@ impl World {
     /// Waits for all of these, or fails.
     pub(crate) fn wait(&self, requests: &mut [Request], scene: &Scene<'_>) -> Result<()> {
         self.ready()?;
+        let _waits = Waits::new(self);
         let mut first = 0;
         let mut watch: Option<Watch> = None;
         let mut polls = 0u32;
@@ -73,8 +77,10 @@ impl World {
             }
             match scene.patience {
                 _ if polls < SPINS => std::hint::spin_loop(),
-                Patience::Limited => std::thread::yield_now(),
-                Patience::Unlimited => std::thread::sleep(Duration::from_millis(1)),
+                Patience::Unlimited if watch.as_ref().is_some_and(|watch| watch.begin.elapsed() > SOON) => {
+                    std::thread::sleep(Duration::from_millis(1))
+                }
+                Patience::Limited | Patience::Unlimited => std::thread::yield_now(),
             }
         }
     }
@@ -99,12 +105,16 @@ impl World {
     /// A rank of this machine whose process is gone.
     fn ended(&self, members: &[usize]) -> Option<usize> {
         let peers = self.peers.get()?;
-        let own = &peers[self.rank()].space;
-        members.iter().copied().find(|&rank| peers[rank].space == *own && !is_alive(peers[rank].pid))
+        members.iter().copied().find(|&rank| peers[self.rank()].sees_end_of(&peers[rank]))
     }
 
-    /// Takes note of others' failures, and answers calls.
-    fn hear(&self) -> Result<()> {
+    /// Takes note of others' failures, and answers calls: whether this rank waits as well, or is busy elsewhere.
+    pub(crate) fn hear(&self) -> Result<()> {
+        let _ear = self.ear.lock();
+        if self.has_ended() {
+            return Ok(());
+        }
+        self.ready()?;
         if let Some(told) = self.messages.probe(self.control, FAILURE)? {
             let words = self.receive(told.source, FAILURE, WORDS)?;
             let (lost, words) = words.split_at(4);
@@ -115,7 +125,7 @@ impl World {
         }
         while let Some(call) = self.messages.probe(self.control, CALL)? {
             self.receive(call.source, CALL, 1)?;
-            self.post(call.source, HERE, &[1])?;
+            self.post(call.source, HERE, &[u8::from(self.waits.load(Ordering::Relaxed) > 0)])?;
         }
         self.calls.0.lock().retain_mut(|(request, _)| !self.messages.test(request).unwrap_or(true));
         Ok(())
@@ -130,7 +140,7 @@ impl World {
             if begin.elapsed() > self.limit {
                 // The buffer stays for a message that may still be written to it.
                 std::mem::forget(bytes);
-                return Err(failed(format!("{} broke off in the middle of a message", self.name(from))));
+                return Err(failed(format!("{} stopped in the middle of a message", self.name(from))));
             }
         }
         Ok(bytes)
@@ -144,7 +154,7 @@ impl World {
         Ok(())
     }
 
-    /// Tells all others of a failure, as far as they listen.
+    /// Reports a failure to all others, as far as they are listening.
     pub(crate) fn tell(&self, words: &str, lost: Option<usize>) {
         let mut bytes = vec![0; WORDS];
         let lost = lost.map_or(-1, |rank| rank as i32);
@@ -174,50 +184,71 @@ impl World {
         std::mem::take(&mut *self.calls.0.lock()).into_iter().for_each(std::mem::forget);
     }
 
-    /// Calls the ranks of a group; those that do not answer.
-    fn silent(&self, members: &[usize]) -> Result<Vec<usize>> {
-        let mut silent: Vec<usize> = members.iter().copied().filter(|&rank| rank != self.rank()).collect();
-        for &rank in &silent {
+    /// Calls the ranks of a group.
+    fn call(&self, members: &[usize]) -> Result<Absent> {
+        let mut absent = Absent::default();
+        absent.silent.extend(members.iter().copied().filter(|&rank| rank != self.rank()));
+        for &rank in &absent.silent {
             self.post(rank, CALL, &[1])?;
         }
         let begin = Instant::now();
-        while begin.elapsed() < ANSWER && !silent.is_empty() {
+        while begin.elapsed() < ANSWER && !absent.silent.is_empty() {
             self.hear()?;
+            let ear = self.ear.lock();
             if let Some(answer) = self.messages.probe(self.control, HERE)? {
-                self.receive(answer.source, HERE, 1)?;
-                silent.retain(|&rank| rank != answer.source);
+                let waits = self.receive(answer.source, HERE, 1)? == [1];
+                absent.silent.retain(|&rank| rank != answer.source);
+                absent.busy.extend((!waits).then_some(answer.source));
             }
+            drop(ear);
             std::thread::yield_now();
         }
-        Ok(silent)
+        Ok(absent)
+    }
+
+    /// Whether a rank answers calls while it computes.
+    fn attends(&self, rank: usize) -> bool {
+        self.peers.get().and_then(|peers| peers.get(rank)).is_some_and(|peer| peer.attends)
     }
 }
 
-fn is_alive(pid: u32) -> bool {
-    // A process that nobody has asked for its end yet is still listed, as a zombie.
-    if let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        && stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
-    {
-        return false;
+/// Ranks that do not take part in an operation.
+#[derive(Default)]
+struct Absent {
+    /// Those that do not answer.
+    silent: Vec<usize>,
+    /// Those that answer, but do something else.
+    busy: Vec<usize>,
+}
+
+/// Marks that this rank waits for others.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl Waits<'_> {
+    fn new(world: &World) -> Waits<'_> {
+        world.waits.fetch_add(1, Ordering::Relaxed);
+        Waits(&world.waits)
     }
-    #[cfg(unix)]
-    if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
-        return rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH);
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
-    let _ = pid;
-    true
 }
 
 /// The clock of one wait.
 struct Watch {
     begin: Instant,
     looked: Instant,
+    /// When the others were last called.
+    called: Instant,
 }
 
 impl Watch {
     fn new() -> Watch {
         let now = Instant::now();
-        Watch { begin: now, looked: now }
+        Watch { begin: now, looked: now, called: now }
     }
 
     fn look(&mut self, world: &World, scene: &Scene<'_>) -> Result<()> {
@@ -232,16 +263,28 @@ impl Watch {
             let cause = format!("{} has ended during {}", world.name(rank), scene.header.describe());
             return Err(world.abandon_without(&cause, Some(rank)));
         }
-        if scene.patience == Patience::Unlimited || self.begin.elapsed() < world.limit {
+        if self.called.elapsed() < world.limit {
             return Ok(());
         }
-        let silent = world.silent(scene.members)?;
+        let Absent { mut silent, mut busy } = world.call(scene.members)?;
+        self.called = Instant::now();
+        if scene.patience == Patience::Unlimited {
+            silent.retain(|&rank| world.attends(rank));
+            busy.clear();
+            if silent.is_empty() {
+                return Ok(());
+            }
+        }
         let (what, limit) = (scene.header.describe(), world.limit.as_secs_f64());
-        let cause = match &silent[..] {
-            [] => format!("{what} has not ended within {limit} s, though every rank answers"),
-            [one] => format!("{} does not answer: {what} waited {limit} s for it", world.name(*one)),
-            more => format!("ranks {} do not answer: {what} waited {limit} s for them", list(more)),
+        let cause = match (&silent[..], &busy[..]) {
+            ([], []) => format!("{what} has not ended within {limit} s, though every rank waits in it"),
+            ([one], _) => format!("{} does not answer: {what} waited {limit} s for it", world.name(*one)),
+            ([], [one]) => format!("{} is busy elsewhere: {what} waited {limit} s for it", world.name(*one)),
+            ([], more) => {
+                format!("ranks {} are busy elsewhere: {what} waited {limit} s for them", list(more))
+            }
+            (more, _) => format!("ranks {} do not answer: {what} waited {limit} s for them", list(more)),
         };
-        Err(world.abandon_without(&cause, silent.first().copied()))
+        Err(world.abandon_without(&cause, silent.first().or(busy.first()).copied()))
     }
 }

@@ -1,62 +1,23 @@
-//! All ranks of this start, and what is known about them.
+//! All ranks of the job, and what is known about them.
 
 use crate::failed;
 use crate::group::Group;
 use crate::header::{Header, Operation};
+use crate::launch::launch;
 use crate::library::{self, LibraryInfo};
 use crate::messages::{Comm, Messages};
-use crate::start::{Guard, launch};
+use crate::process::{PEER, Peer};
+use crate::start::Guard;
 use crate::waiting::{Calls, Patience};
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wootz_ir::{Error, Result};
 
-/// The time limit's environment variable, in seconds, and what holds without it.
+/// The environment variable of the timeout in seconds, and its default.
 const TIMEOUT: &str = "WOOTZ_MPI_TIMEOUT";
 const DEFAULT_TIMEOUT: f64 = 300.0;
-
-/// Where a rank runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
-    pub host: String,
-    /// Processes with the same space can be asked for by their id.
-    pub space: String,
-    pub pid: u32,
-}
-
-/// Bytes in which a peer is told to the others.
-const PEER: usize = 256;
-
-impl Peer {
-    fn here() -> Peer {
-        #[cfg(unix)]
-        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        #[cfg(not(unix))]
-        let host = String::from("localhost");
-        // Containers on one machine count their processes apart.
-        let space = std::fs::read_link("/proc/self/ns/pid");
-        let space = space.map_or_else(|_| host.clone(), |link| format!("{host} {}", link.display()));
-        Peer { host, space, pid: std::process::id() }
-    }
-
-    fn encode(&self) -> [u8; PEER] {
-        let mut bytes = [0; PEER];
-        let text = format!("{}\n{}\n{}", self.pid, self.host, self.space);
-        let length = text.len().min(PEER);
-        bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
-        bytes
-    }
-
-    fn decode(bytes: &[u8]) -> Peer {
-        let text = String::from_utf8_lossy(bytes);
-        let mut lines = text.trim_end_matches('\0').splitn(3, '\n');
-        let pid = lines.next().and_then(|pid| pid.parse().ok()).unwrap_or(0);
-        let mut next = || lines.next().unwrap_or_default().to_string();
-        Peer { host: next(), space: next(), pid }
-    }
-}
 
 /// All ranks.
 pub struct World {
@@ -67,7 +28,7 @@ pub struct World {
     pub(crate) peers: OnceLock<Vec<Peer>>,
     pub(crate) limit: Duration,
     failure: OnceLock<Error>,
-    /// The rank that has ended or does not answer, if that is what went wrong.
+    /// The rank that has exited or does not respond, if that is the cause.
     lost: OnceLock<usize>,
     group: OnceLock<Group>,
     library: LibraryInfo,
@@ -75,6 +36,12 @@ pub struct World {
     size: usize,
     /// Whether MPI was started here, and so is ended here.
     ours: bool,
+    /// The process that has started MPI; one that it has forked has no part in it.
+    process: u32,
+    /// How many threads wait for other ranks.
+    pub(crate) waits: AtomicUsize,
+    /// Held by whoever listens to other ranks.
+    pub(crate) ear: Mutex<()>,
     ended: AtomicBool,
 }
 
@@ -82,7 +49,7 @@ pub struct World {
 static WORLD: Mutex<Option<Result<Arc<World>>>> = Mutex::new(None);
 
 impl World {
-    /// Starts MPI, the first time; afterwards it is the same world, or the same error.
+    /// Starts MPI on the first call; later calls return the same world, or the same error.
     pub fn init() -> Result<Arc<World>> {
         WORLD.lock().get_or_insert_with(World::start).clone()
     }
@@ -100,15 +67,14 @@ impl World {
         let messages = library.messages;
         let everyone = messages.world();
         let (rank, size) = (messages.rank(everyone)?, messages.size(everyone)?);
-        if let Some(launch) = launch().filter(|launch| launch.size != size) {
-            return Err(failed(format!(
-                "the launcher of {} started {} ranks, but {} ({}) sees {size}: name the launcher's own library in {}",
-                launch.abi.name(),
-                launch.size,
-                library.info.path,
-                library.info.version,
-                library::LIBRARY,
-            )));
+        if let Some(launch) = launch()
+            && let Some(started) = launch.size.filter(|&started| started != size)
+        {
+            let (launcher, advice) = (launch.launcher.name(), launch.launcher.advice());
+            let (path, version) = (&library.info.path, &library.info.version);
+            let cause =
+                format!("{launcher} started {started} ranks, but {path} ({version}) sees {size}: {advice}");
+            return Err(failed(cause));
         }
         let data = messages.split(everyone, 0, rank as i32)?;
         let control = messages.split(everyone, 0, rank as i32)?;
@@ -126,12 +92,18 @@ impl World {
             rank,
             size,
             ours,
+            process: std::process::id(),
+            waits: AtomicUsize::new(0),
+            ear: Mutex::new(()),
             ended: AtomicBool::new(false),
         });
         let group = Group::new(world.clone(), data, rank, (0..size).collect());
-        let peers = group.gather_fixed(&Peer::here().encode())?;
+        let peers = group.gather_fixed(&Peer::here(ours).encode())?;
         let _ = world.peers.set(peers.chunks(PEER).map(Peer::decode).collect());
         let _ = world.group.set(group);
+        if ours && size > 1 {
+            attend(&world);
+        }
         at_exit();
         Ok(world)
     }
@@ -169,7 +141,7 @@ impl World {
         }
     }
 
-    /// What has gone wrong, if something has.
+    /// The failure, if there is one.
     pub fn failure(&self) -> Option<&Error> {
         self.failure.get()
     }
@@ -185,12 +157,13 @@ impl World {
         self.failure.get_or_init(|| error).clone()
     }
 
-    /// Tells every rank that this one cannot go on, so that none waits for it; returns what every later call fails with.
+    /// Tells every rank that this one cannot continue, so that none waits for it; returns the error of all later
+    /// calls.
     pub fn abandon(&self, cause: &str) -> Error {
         self.abandon_without(cause, None)
     }
 
-    /// The same, because of a rank that is lost.
+    /// The same, because of a lost rank.
     pub(crate) fn abandon_without(&self, cause: &str, lost: Option<usize>) -> Error {
         if let Some(known) = self.failure() {
             return known.clone();
@@ -210,21 +183,34 @@ impl World {
         }
     }
 
-    /// The rank that tells the user what went wrong, so that it is told once: the first that is not lost.
+    /// The rank that reports a failure to the user, so that it is reported once: the first one that is not lost.
     pub fn speaker(&self) -> usize {
         usize::from(self.lost.get() == Some(&0)).min(self.size - 1)
     }
 
     /// Meets the others a last time, however long they still work, and ends MPI. After a failure there is nobody to meet.
     pub fn finish(&self) {
-        if self.ended.swap(true, Ordering::Relaxed) || self.failure().is_some() || !self.ours {
+        let away = !self.ours || self.process != std::process::id();
+        if away || self.has_ended() || self.failure().is_some() {
             return;
         }
         let header = Header::plain(Operation::End);
-        let met = self.group.get().is_some_and(|group| group.meet(header, Patience::Unlimited).is_ok());
-        if met {
-            self.messages.finalize();
+        let met = self.group.get().map(|group| group.meet(header, Patience::Unlimited));
+        let _ear = self.ear.lock();
+        if self.ended.swap(true, Ordering::Relaxed) {
+            return;
         }
+        match met {
+            Some(Ok(())) => self.messages.finalize(),
+            Some(Err(error)) if self.speaker() == self.rank => eprintln!("error: {error}"),
+            // Launchers end all ranks when the first one leaves like this: the one that speaks must have spoken by then.
+            Some(Err(_)) => std::thread::sleep(Duration::from_secs(2)),
+            None => {}
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
     }
 }
 
@@ -232,8 +218,27 @@ fn time_limit() -> Result<Duration> {
     let Ok(text) = std::env::var(TIMEOUT) else { return Ok(Duration::from_secs_f64(DEFAULT_TIMEOUT)) };
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 1e6 => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err(failed(format!("{TIMEOUT}={text:?} is no number of seconds from 0 to 1000000"))),
+        _ => Err(failed(format!("{TIMEOUT}={text:?} is not a number of seconds from 0 to 1000000"))),
     }
+}
+
+/// How often a rank that computes looks whether another one calls it.
+const TURN: Duration = Duration::from_millis(200);
+
+/// Answers calls of other ranks while no thread of this one waits for them, so that they can tell a rank that works, or whose user
+/// thinks, from one that is stopped.
+fn attend(world: &Arc<World>) {
+    let world = world.clone();
+    let listen = move || {
+        loop {
+            std::thread::sleep(TURN);
+            let is_idle = world.waits.load(Ordering::Relaxed) == 0;
+            if world.has_ended() || is_idle && world.hear().is_err() {
+                return;
+            }
+        }
+    };
+    let _ = std::thread::Builder::new().name("wootz-mpi-answer".into()).spawn(listen);
 }
 
 /// Ends MPI when the process ends: launchers take a rank that does not for one that has crashed.

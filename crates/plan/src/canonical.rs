@@ -1,14 +1,14 @@
-//! Common-subexpression removal, and the counts that later passes ask for.
+//! Common-subexpression elimination, and use counts for later passes.
 
 use rustc_hash::FxHashMap;
 use wootz_ir::graph::{Graph, GraphNode};
-use wootz_ir::{Op, View};
+use wootz_ir::{Op, Role, View};
 
-/// A graph in which equal nodes are one.
+/// A graph in which equal nodes are merged.
 pub(crate) struct Canonical {
     pub nodes: Vec<GraphNode>,
     pub outputs: Vec<u32>,
-    /// For each node: how many operands of others it is.
+    /// For each node, how often it is an operand.
     pub uses: Vec<u32>,
     pub is_output: Vec<bool>,
 }
@@ -57,27 +57,27 @@ impl Canonical {
         }
     }
 
-    /// Elementwise code: computed anywhere, element by element.
+    /// Whether a node is elementwise code.
     pub fn is_code(&self, node: u32) -> bool {
-        matches!(self.nodes[node as usize].op, Op::Elementwise(_) | Op::Cast)
+        self.nodes[node as usize].op.role() == Role::Code
     }
 
-    /// Values that need no memory: read straight inside any code.
+    /// Whether a value needs no memory: it is read directly inside any code.
     pub fn is_free(&self, node: u32) -> bool {
         matches!(self.nodes[node as usize].op, Op::Constant | Op::Iota)
     }
 
-    /// Movement ops.
+    /// Whether a node is a movement op.
     pub fn is_view(&self, node: u32) -> bool {
-        matches!(self.nodes[node as usize].op, Op::View(_))
+        self.nodes[node as usize].op.role() == Role::View
     }
 
-    /// Values that the caller brings.
+    /// Whether a node's value is provided by the caller.
     pub fn is_in_memory(&self, node: u32) -> bool {
         matches!(self.nodes[node as usize].op, Op::Leaf { .. })
     }
 
-    /// Whether a view repeats elements.
+    /// Whether a view broadcasts.
     pub fn enlarges(&self, node: u32) -> bool {
         let this = &self.nodes[node as usize];
         match &this.op {

@@ -1,11 +1,11 @@
-//! A plan in words and as a graph.
+//! Plans as text and as Graphviz graphs.
 
 use crate::kernel::Kernel;
 use crate::plan::{BufferId, Place, Plan, Step};
 use std::fmt::Write;
 
 impl Plan {
-    /// The plan for people: each step with what it fused, its shapes and its bytes, then the totals.
+    /// The plan in readable form: each step with its fused ops, shapes and bytes, then the totals.
     pub fn explain(&self) -> String {
         let mut text = String::new();
         let width = self.steps.iter().map(|s| s.label.chars().count()).max().unwrap_or(0).min(48);
@@ -76,7 +76,7 @@ impl Plan {
         text
     }
 
-    /// Bytes that a step moves: each distinct element that it reads or writes, once.
+    /// Bytes moved by a step: each distinct element that it reads or writes, counted once.
     pub fn step_bytes(&self, step: &Step) -> usize {
         let fused = step.inputs.iter().chain([&step.epilogue]);
         let loads = fused.flat_map(|f| &f.loads).filter(|l| matches!(l.source, crate::Source::Buffer(_)));
@@ -94,7 +94,7 @@ impl Plan {
     }
 }
 
-/// How many different elements a layout reaches when broadcast axes count once.
+/// The number of distinct elements that a layout reaches, counting broadcast axes once.
 fn distinct(layout: &wootz_ir::Layout) -> usize {
     layout.shape.iter().zip(&layout.strides).map(|(&d, &s)| if s == 0 { d.min(1) } else { d }).product()
 }

@@ -1,21 +1,21 @@
-//! Faults in the data, as devices note them while steps run.
+//! Faults in the data, as recorded by devices while steps run.
 //!
 //! Every device reports the lowest faulting step, whichever thread found it first: kernels keep the minimum of
-//! [`word`]s, and [`Plan::fault`] turns what is left into the error.
+//! [`word`]s, and [`Plan::fault`] decodes it into the error.
 
 use crate::{Plan, Step};
 use wootz_ir::{DType, Error, Fault, Result};
 
-/// The word of a run in which nothing was wrong.
+/// The fault word of a run without faults.
 pub const NO_FAULT: u32 = u32::MAX;
 
-/// What a step notes: smaller for earlier steps.
+/// The fault word that a step records: smaller for earlier steps.
 pub fn word(step: usize, fault: Fault) -> u32 {
     (step as u32) << 4 | fault as u32
 }
 
 impl Plan {
-    /// The error that the smallest word of a run stands for, if any.
+    /// The error for the smallest fault word of a run, if any.
     pub fn fault(&self, word: u32, device: &str) -> Result<()> {
         if word == NO_FAULT {
             return Ok(());
@@ -29,10 +29,7 @@ impl Plan {
                 dtype: step.dtype,
                 device: device.into(),
             },
-            None => Error::Device {
-                device: device.into(),
-                detail: format!("{}: the fault word holds {word:#x}, which no kernel writes", step.label),
-            },
+            None => Error::device(device, format!("{}: invalid fault word {word:#x}", step.label)),
         })
     }
 }

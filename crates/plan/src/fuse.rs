@@ -1,4 +1,4 @@
-//! The elementwise code of one group, gathered into a program.
+//! Gathers the elementwise code of one group into a program.
 
 use crate::canonical::Canonical;
 use crate::plan::{BufferId, Fused, Load, Source};
@@ -14,14 +14,14 @@ pub(crate) struct Stored {
     pub layout: Layout,
 }
 
-/// The code cannot be gathered before this node has a place in memory.
+/// The code cannot be gathered until this node is stored in memory.
 #[derive(Debug)]
 pub(crate) struct Blocked(pub u32);
 
-/// A chain of views from the group's iteration space to a node, by its position in [`Fuser::paths`].
+/// A chain of views from the group's iteration space to a node, by its index in [`Fuser::paths`].
 type PathId = u32;
 
-/// No view at all.
+/// No views.
 const DIRECT: PathId = 0;
 
 /// The last view of a path, the node under it, and the path before it.
@@ -31,7 +31,7 @@ struct Segment<'a> {
     before: PathId,
 }
 
-/// What the walk may rely on.
+/// The context of the traversal.
 pub(crate) struct Context<'a> {
     pub graph: &'a Canonical,
     pub stored: &'a [Option<Stored>],
@@ -43,21 +43,21 @@ pub(crate) struct Fuser<'a> {
     context: &'a Context<'a>,
     builder: Builder,
     loads: Vec<Load>,
-    /// Path `i + 1` ends in segment `i`.
+    /// Path `i + 1` ends with segment `i`.
     paths: Vec<Segment<'a>>,
     known_paths: FxHashMap<(PathId, u32), PathId>,
     memo: FxHashMap<(u32, PathId), Reg>,
-    /// The structured node whose value is at hand.
+    /// The structured node whose value the epilogue reads.
     kernel: Option<u32>,
     pub names: Vec<&'static str>,
-    /// How many nodes and views were looked at.
+    /// How many nodes and views have been visited.
     pub visits: usize,
 }
 
 /// The code of a group.
 pub(crate) struct Gathered {
     pub fused: Fused,
-    /// The ops in it.
+    /// The fused ops.
     pub names: Vec<&'static str>,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Fuser<'a> {
         self.builder.emit(Instr::Load(index as u16, dtype.compute())).reg
     }
 
-    /// The piece of code that is given a step of its own: it reads as much as one step may.
+    /// The part of the code that gets its own step: it has as many loads as one step may have.
     fn too_many_loads(&self, root: u32) -> Blocked {
         let mut loads: Vec<LoadSet> = Vec::with_capacity(self.builder.len());
         for reg in 0..self.builder.len() as Reg {
@@ -205,10 +205,10 @@ impl<'a> Fuser<'a> {
     }
 }
 
-/// The loads that a value is computed from, a bit for each.
+/// The loads that a value depends on, as a bit set.
 type LoadSet = SmallVec<[u64; 2]>;
 
-/// Fewer axes, same order: neighbours that every layout walks with one stride become one axis.
+/// Merges axes, in order: neighbours that every layout walks with a single stride become one.
 pub(crate) fn collapse(shape: &mut wootz_ir::Shape, mut layouts: Vec<&mut Layout>) {
     let mut merged: Vec<(usize, Vec<isize>)> = Vec::new();
     for axis in 0..shape.rank() {

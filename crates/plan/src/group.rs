@@ -1,28 +1,28 @@
-//! Which kernel each node is computed in.
+//! Assignment of nodes to kernels.
 //!
-//! Walking from outputs to leaves, an elementwise node joins the kernel of its reader: then its value need never be
+//! Walking from outputs to leaves, an elementwise node joins the kernel of its reader: its value then never has to be
 //! stored, and no cycle can arise. A kernel that reads a node through several views computes it once per view, and a
-//! node with readers in several kernels is computed in each: every such (kernel, view) is a *copy*. A node is computed in
-//! copies only while recomputing all of them costs less than one round trip through memory; otherwise it is stored. So
-//! every node adds a bounded number of instructions to the plan, whatever the views, and planning a bounded number of
-//! visits. A structured node (matmul, reduction, …) takes the elementwise code behind it as its epilogue when that code is
-//! its only reader.
+//! node with readers in several kernels is computed in each: every such (kernel, view) is a *copy*. A node is copied
+//! only if recomputing all copies costs less than one round trip through memory; otherwise it is stored. So every
+//! node adds a bounded number of instructions to the plan, whatever its views, and planning takes a bounded number of
+//! visits. A structured node (matmul, reduction, …) takes the elementwise code after it as its epilogue if that code
+//! is its only reader.
 
 use crate::canonical::Canonical;
 use crate::plan::Capabilities;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use wootz_ir::{ElementwiseOp, Op, Reads};
+use wootz_ir::{ElementwiseOp, Op, Reads, Role};
 
-/// A kernel in the making.
+/// A kernel under construction.
 struct Group {
-    /// The node that it ends in, or whose operand it is in front of.
+    /// The node that it ends in, or whose operand it computes.
     root: u32,
-    /// Whether it is code in front of an operand of the root, a structured node.
+    /// Whether it computes an operand of the root, a structured node.
     is_input: bool,
-    /// Elementwise ops in it, copies included.
+    /// The number of elementwise ops in it, including copies.
     ops: usize,
-    /// Whether a structured node has this code as its epilogue.
+    /// Whether it is the epilogue of a structured node.
     has_kernel: bool,
 }
 
@@ -36,14 +36,14 @@ struct Copy {
 /// A chain of views from a group's iteration space to a node.
 type PathId = u32;
 
-/// The path of nodes that a group reads without a view.
+/// The path without views.
 const DIRECT: PathId = 0;
 
-/// Every path that a group reads something through, by its last view and the path before that.
+/// All paths that a group reads through, by their last view and the preceding path.
 struct Paths {
     known: FxHashMap<(PathId, u32), PathId>,
     lengths: Vec<usize>,
-    /// Whether a view of the path repeats elements.
+    /// Whether a view of the path broadcasts.
     repeats: Vec<bool>,
 }
 
@@ -66,7 +66,7 @@ impl Paths {
     }
 }
 
-/// Everything that reads a node.
+/// All readers of a node.
 #[derive(Clone, Default)]
 struct Readers {
     /// Something needs the value in memory.
@@ -91,26 +91,26 @@ impl Readers {
     }
 }
 
-/// What [`Grouping::of`] decides.
+/// The result of [`Grouping::of`].
 pub(crate) struct Grouping {
-    /// Nodes whose value is put in memory by a step of their own.
+    /// Nodes whose value is stored by a step of their own.
     pub is_root: Vec<bool>,
-    /// For each structured node: the root whose code is its epilogue.
+    /// For each structured node, the root whose code is its epilogue.
     pub fused_into: Vec<Option<u32>>,
-    /// How often a node was looked at on behalf of a reader.
+    /// How often a node was visited on behalf of a reader.
     pub visits: usize,
 }
 
-/// Arithmetic that is done again rather than stored: at most this many instructions, over this many loads.
+/// Arithmetic that is recomputed rather than stored: at most this many instructions, over this many loads.
 const CHEAP_COST: usize = 4;
 const CHEAP_LOADS: usize = 2;
-/// What writing a value and reading it back costs, in instructions and loads: all copies but one may cost no more.
+/// The cost of storing a value and reading it back, in instructions and loads: all copies but one may cost no more.
 const ROUND_TRIP: usize = 10;
-/// A copy costs an instruction at least.
+/// Minimum cost of a copy, in instructions.
 const MAX_COPIES: usize = ROUND_TRIP + 1;
-/// The most kernels that a node is computed in: each of them reads its operands again.
+/// Maximum number of kernels in which a node is computed: each of them reads its operands again.
 const MAX_KERNELS: usize = 3;
-/// The longest chain of views that code is computed through.
+/// Maximum length of a chain of views through which code is computed.
 const MAX_VIEWS: usize = 16;
 
 impl Grouping {
@@ -131,11 +131,11 @@ impl Grouping {
                 readers.store();
             }
             walk.result.visits += 1 + readers.copies.len();
-            match &graph.nodes[i as usize].op {
-                Op::Leaf { .. } | Op::Constant | Op::Iota => {}
-                Op::View(_) => walk.view(i, &readers),
-                Op::Elementwise(_) | Op::Cast => walk.code(i, readers),
-                _ => walk.structured(i, &readers),
+            match graph.nodes[i as usize].op.role() {
+                Role::Source => {}
+                Role::View => walk.view(i, &readers),
+                Role::Code => walk.code(i, readers),
+                Role::Kernel => walk.structured(i, &readers),
             }
         }
         walk.result
@@ -236,7 +236,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The root whose code finishes a structured node's values.
+    /// The root whose code is the epilogue of a structured node.
     fn epilogue(&mut self, index: u32, readers: &Readers) -> Option<u32> {
         let node = &self.graph.nodes[index as usize];
         let [Copy { group, path: DIRECT }] = *readers.copies.as_slice() else { return None };
@@ -250,19 +250,19 @@ impl Walk<'_> {
     }
 }
 
-/// Whether operand `slot` of a kernel can be computed inside of it on a device.
+/// Whether operand `slot` of a kernel can be fused into it on a device.
 pub(crate) fn fuses(op: &Op, slot: usize, capabilities: &Capabilities) -> bool {
     op.family().reads(slot) == Reads::Fused && (capabilities.fuses_input)(op.family(), slot)
 }
 
-/// Whether code can stand behind an op. Those that write into parts of a buffer leave no room for it.
+/// Whether an op can have an epilogue. Ops that write into parts of a buffer cannot.
 fn takes_epilogue(op: &Op, capabilities: &Capabilities) -> bool {
     !matches!(op, Op::Concat { .. } | Op::UpdateSlice(_))
         && op.family().takes_epilogue()
         && (capabilities.fuses_output)(op.family())
 }
 
-/// An upper bound of the work to compute a node from memory.
+/// An upper bound on the work of computing a node from memory.
 struct Effort {
     cost: Vec<usize>,
     loads: Vec<usize>,
@@ -272,16 +272,15 @@ impl Effort {
     fn of(graph: &Canonical) -> Effort {
         let mut effort = Effort { cost: vec![0; graph.nodes.len()], loads: vec![0; graph.nodes.len()] };
         for (i, node) in graph.nodes.iter().enumerate() {
-            let (own, transparent) = match &node.op {
-                Op::Elementwise(op) => (own_cost(*op), true),
-                Op::Cast => (1, true),
-                Op::View(_) => (0, true),
-                _ => (0, false),
+            let own = match (node.op.role(), &node.op) {
+                (Role::Code, Op::Elementwise(op)) => own_cost(*op),
+                (Role::Code, _) => 1,
+                (Role::View, _) => 0,
+                (Role::Source | Role::Kernel, _) => {
+                    effort.loads[i] = usize::from(!graph.is_free(i as u32));
+                    continue;
+                }
             };
-            if !transparent {
-                effort.loads[i] = usize::from(!graph.is_free(i as u32));
-                continue;
-            }
             let operands = || node.operands.iter().map(|&o| o as usize);
             effort.cost[i] = operands().fold(own, |sum, o| sum.saturating_add(effort.cost[o]));
             effort.loads[i] = operands().fold(0usize, |sum, o| sum.saturating_add(effort.loads[o]));
@@ -289,7 +288,7 @@ impl Effort {
         effort
     }
 
-    /// Whether computing a node in that many copies costs less than storing it.
+    /// Whether computing this many copies of a node costs less than storing it.
     fn is_cheap(&self, node: u32, copies: usize) -> bool {
         let (cost, loads) = (self.cost[node as usize], self.loads[node as usize]);
         cost <= CHEAP_COST
@@ -298,7 +297,7 @@ impl Effort {
     }
 }
 
-/// Plain arithmetic counts by instruction; anything with a series in it is never cheap.
+/// Plain arithmetic is counted by instructions; anything evaluated by a series is never cheap.
 fn own_cost(op: ElementwiseOp) -> usize {
     use ElementwiseOp::*;
     match op {
@@ -307,6 +306,7 @@ fn own_cost(op: ElementwiseOp) -> usize {
         | LogicalAnd | LogicalOr | LogicalXor | BitwiseAnd | BitwiseOr | BitwiseXor | ShiftLeft
         | ShiftRight | Where | Fma | Deg2Rad | Rad2Deg => 1,
         Sign | IsInf | IsFinite | SignBit | Clip | CopySign | MulHi => 2,
+        // An op of the table that is not named here is stored rather than computed twice.
         _ => CHEAP_COST + 1,
     }
 }

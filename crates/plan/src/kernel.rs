@@ -1,4 +1,4 @@
-//! The kernels of steps, and how they come from ops.
+//! Kernels of steps, and their construction from ops.
 
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -9,36 +9,36 @@ use wootz_ir::{BlockFormat, CustomKernel, Family, Op, Shape, View};
 /// The structured part of a step. "Rows" are along the last axis of the first input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kernel {
-    /// None: the epilogue is everything.
+    /// No kernel: the epilogue does everything.
     Map,
-    /// Input 0 is `outer × inner` in linear order; each outer point combines its inner ones.
+    /// Input 0 is `outer × inner` in linear order; the inner points of each outer one are combined.
     Reduce {
-        /// How to combine.
+        /// The reduction.
         op: ReduceOp,
         /// Inner extent.
         inner: usize,
     },
-    /// The position of an extreme in each row.
+    /// The position of the minimum or maximum of each row.
     ArgReduce(ArgOp),
-    /// A running combination along each row.
+    /// A cumulative reduction along each row.
     Scan(ScanOp),
-    /// The first `limit` elements of each row in order.
+    /// The first `limit` sorted elements of each row.
     Sort {
-        /// Largest first.
+        /// Descending order.
         descending: bool,
-        /// How many are kept.
+        /// Number of elements to keep.
         limit: usize,
     },
     /// Their positions.
     ArgSort {
-        /// Largest first.
+        /// Descending order.
         descending: bool,
-        /// How many are kept.
+        /// Number of elements to keep.
         limit: usize,
     },
     /// Softmax of each row, or its logarithm.
     Softmax {
-        /// The logarithm instead.
+        /// Log-softmax instead.
         log: bool,
     },
     /// Input 0 normalised per row, times input 1 if there is one.
@@ -51,7 +51,7 @@ pub enum Kernel {
         /// Added to the variance.
         eps: Bits,
     },
-    /// Input 0 turned by positions (input 1, one per row) and frequencies (input 2).
+    /// Input 0 rotated by positions (input 1, one per row) and frequencies (input 2).
     Rope(RopeStyle),
     /// `batch` products of `m×k` (input 0) and `k×n` (input 1).
     Matmul {
@@ -78,38 +78,39 @@ pub enum Kernel {
         /// Set or add.
         mode: ScatterMode,
     },
-    /// Input 0 (rows) into the store from position input 1 on along an axis.
+    /// Input 0 (rows) written into the store along an axis, from position input 1 on.
     WriteAt {
-        /// The axis written along.
+        /// The axis.
         axis: u8,
     },
     /// Input 0 (`[…, k]` floats) times the rows of input 1 (plain bytes).
     QuantMatmul {
-        /// How rows are coded.
+        /// Format of the rows.
         format: BlockFormat,
-        /// How input 0 is read.
+        /// Precision of input 0.
         activations: Activations,
     },
     /// Rows of input 0 (`[r, k]` floats) times the matrices of input 1 (plain bytes `[e, n, …]`) that input 2 `[r, j]` names.
     ExpertMatmul {
-        /// How rows are coded.
+        /// Format of the rows.
         format: BlockFormat,
-        /// How input 0 is read.
+        /// Precision of input 0.
         activations: Activations,
     },
     /// Rows of input 0 (plain bytes) by input 1.
     QuantGather {
-        /// How rows are coded.
+        /// Format of the rows.
         format: BlockFormat,
     },
     /// RWKV-7's recurrence over seven plain inputs.
     Wkv7,
-    /// A user's kernel: inputs are plain, row-major and start at their buffer's first element; so is the one store.
+    /// A user-defined kernel: inputs are plain, row-major and start at their buffer's first element; so does the only
+    /// store.
     Custom(Arc<CustomKernel>),
 }
 
 impl Kernel {
-    /// The family that the kernel is of.
+    /// The kernel's family.
     pub fn family(&self) -> Family {
         match self {
             Kernel::Map => Family::Map,
@@ -140,7 +141,7 @@ impl Kernel {
         self.family().name()
     }
 
-    /// The kernel of a structured node, and the views under which it reads each operand.
+    /// The kernel of a structured node, and the views through which it reads each operand.
     pub(crate) fn of<'g>(node: &GraphNode, operand: impl Fn(usize) -> &'g Shape) -> (Kernel, Vec<Vec<View>>) {
         let mut views: Vec<Vec<View>> = vec![vec![]; node.operands.len()];
         let kernel = match &node.op {

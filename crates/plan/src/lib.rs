@@ -1,12 +1,12 @@
-//! From graph to plan: what runs, in which order, fused with what, in which memory.
+//! Planning: from a graph to fused kernels, their order, and their memory.
 //!
-//! [`Plan::new`] is a pure function of a graph's structure and a device's [`Capabilities`]. In the order of work:
-//! equal nodes become one ([`canonical`](self)), every node finds the kernel that it will be computed in (`group`),
-//! kernels are emitted with the elementwise code around them (`lower`, `fuse`), and buffers get places and steps get
-//! barriers (`memory`). [`Plan::explain`] prints all of it.
+//! [`Plan::new`] is a pure function of a graph's structure and a device's [`Capabilities`]. In order: equal nodes are
+//! merged ([`canonical`](self)), every node is assigned to a kernel (`group`), kernels are emitted with the
+//! elementwise code around them (`lower`, `fuse`), buffers are allocated and barriers inserted (`memory`).
+//! [`Plan::explain`] prints all of it.
 //!
 //! Promises: a plan's steps, run in order, compute what the reference evaluator computes for the graph, within the
-//! rounding of the device; a step reads only what leaves hold or earlier steps wrote; scratch places overlap only when
+//! rounding of the device; a step reads only leaves and results of earlier steps; scratch buffers overlap only if
 //! their lifetimes do not. Nothing recurses over a graph.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Nodes to steps.
+//! Lowers nodes to steps.
 
 use crate::canonical::Canonical;
 use crate::fuse::{Blocked, Context, Fuser, Gathered, Stored, collapse};
@@ -10,10 +10,10 @@ use smallvec::{SmallVec, smallvec};
 use wootz_ir::graph::{Graph, GraphNode};
 use wootz_ir::op::ScatterMode;
 use wootz_ir::scalar::Builder;
-use wootz_ir::{DType, Layout, Number, Op, Shape, Span, View};
+use wootz_ir::{DType, Layout, Number, Op, Role, Shape, Span, View};
 
 impl Plan {
-    /// The plan of a graph for a device with these capabilities.
+    /// Plans a graph for a device with these capabilities.
     pub fn new(graph: &Graph, capabilities: &Capabilities) -> Plan {
         let canonical = Canonical::of(graph);
         let grouping = Grouping::of(&canonical, capabilities);
@@ -37,7 +37,7 @@ struct Lowering<'a> {
     capabilities: &'a Capabilities,
     stored: Vec<Option<Stored>>,
     params: Vec<Option<u32>>,
-    /// For each root of code: the structured node it finishes.
+    /// For each root of fused code, the structured node whose epilogue it is.
     kernel_of: Vec<Option<u32>>,
     buffers: Vec<Buffer>,
     steps: Vec<Step>,
@@ -108,7 +108,7 @@ impl<'a> Lowering<'a> {
         self.stored[index as usize] = Some(Stored { buffer, layout });
     }
 
-    /// Where a node's value is, put there now if need be.
+    /// The location of a node's value, which is stored now if necessary.
     fn in_memory(&mut self, index: u32) -> Stored {
         if let Some(stored) = &self.stored[index as usize] {
             return stored.clone();
@@ -122,14 +122,14 @@ impl<'a> Lowering<'a> {
         self.buffers.len() as BufferId - 1
     }
 
-    /// A new buffer for a node's value; it becomes a result or scratch when memory is placed.
+    /// A new buffer for a node's value; it becomes a result or scratch buffer when memory is allocated.
     fn fresh(&mut self, shape: &Shape, dtype: DType) -> Stored {
         let bytes = shape.count() * dtype.size();
         let buffer = self.buffer(Buffer { dtype, bytes, place: Place::Scratch(usize::MAX) });
         Stored { buffer, layout: Layout::contiguous(shape) }
     }
 
-    /// Gathers the code of a node, giving places to what stands in the way.
+    /// Gathers the code of a node, storing the values that prevent it.
     fn gather(&mut self, index: u32, views: &[View], kernel: Option<u32>) -> Gathered {
         loop {
             let context = Context {
@@ -146,14 +146,16 @@ impl<'a> Lowering<'a> {
                 Err(Blocked(node)) => match &self.node(node).op {
                     // Stored, but laid out so that a reshape has to move its elements: a copy replaces it.
                     _ if self.stored[node as usize].is_some() => drop(self.emit_copy(node)),
-                    Op::View(_) | Op::Iota => drop(self.emit_copy(node)),
-                    _ => self.emit(node),
+                    op => match op.role() {
+                        Role::View | Role::Source => drop(self.emit_copy(node)),
+                        Role::Code | Role::Kernel => self.emit(node),
+                    },
                 },
             }
         }
     }
 
-    /// An operand of a structured node: fused code, or a plain load where the kernel asks for one.
+    /// An operand of a structured node: fused code, or a plain load if the kernel requires one.
     fn operand(&mut self, node: &GraphNode, slot: usize, views: &[View]) -> Gathered {
         let index = node.operands[slot];
         let plain = !fuses(&node.op, slot, self.capabilities);
@@ -200,7 +202,7 @@ impl<'a> Lowering<'a> {
         target
     }
 
-    /// A map step that writes a node's value into a given place.
+    /// A map step that writes a node's value to a given location.
     fn map(&mut self, index: u32, target: &Stored) {
         let node = self.node(index);
         let Gathered { fused, names } = self.gather(index, &[], None);
@@ -246,7 +248,7 @@ impl<'a> Lowering<'a> {
         });
     }
 
-    /// A structured node, finished by the code that ends in `root` (or by nothing, when that is the node itself).
+    /// A structured node with the epilogue that ends in `root` (or none, if that is the node itself).
     fn emit_structured(&mut self, index: u32, root: u32) {
         let node = self.node(index);
         match &node.op {
@@ -284,17 +286,13 @@ impl<'a> Lowering<'a> {
         self.stored[root as usize] = Some(target);
     }
 
-    /// What a structured node is everywhere if it combines no elements at all, so that no device meets an empty operand.
+    /// The value of a structured node that combines no elements at all, so that no device ever sees an empty operand.
     fn value_of_nothing(&self, node: &GraphNode) -> Option<Number> {
         let is_empty = node.operands.first().is_some_and(|&x| self.node(x).shape.count() == 0);
-        match &node.op {
-            Op::Reduce(op, _) if is_empty => Some(op.identity(node.dtype.compute())),
-            Op::Matmul | Op::QuantMatmul { .. } if is_empty => Some(Number::Int(0)),
-            _ => None,
-        }
+        if is_empty { node.op.of_nothing(node.dtype.compute()) } else { None }
     }
 
-    /// A structured node that has one value everywhere, and the code behind it.
+    /// A structured node with a constant value, and its epilogue.
     fn emit_fill(&mut self, index: u32, root: u32, value: Number) {
         let node = self.node(index);
         let target = self.fresh(&node.shape, node.dtype);
@@ -311,7 +309,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Each operand is computed straight into its part of the result.
+    /// Each operand is computed directly into its part of the result.
     fn emit_concat(&mut self, index: u32, axis: usize) {
         let node = self.node(index);
         let whole = self.fresh(&node.shape, node.dtype);
@@ -340,7 +338,7 @@ impl<'a> Lowering<'a> {
         self.stored[index as usize] = Some(whole);
     }
 
-    /// In place in a donated leaf that nothing else reads; else into a copy.
+    /// In place in a donated leaf that nothing else reads; otherwise into a copy.
     fn emit_write_at(&mut self, index: u32, axis: u8) {
         let node = self.node(index);
         let state = node.operands[0];
@@ -398,7 +396,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What a step is made of before its axes are merged.
+/// The parts of a step before its axes are merged.
 struct Draft<'a> {
     kernel: Kernel,
     inputs: Vec<Fused>,
@@ -419,7 +417,7 @@ fn copy_label(fused: &Fused) -> &'static str {
     }
 }
 
-/// `exp·add → sum → div`: code in front, the kernel, code behind.
+/// `exp·add → sum → div`: input code, the kernel, the epilogue.
 fn label(front: &[&str], kernel: Option<(&str, &[&str])>) -> String {
     let chain = |names: &[&str]| {
         let shown: SmallVec<[&str; 8]> = names.iter().copied().take(8).collect();

@@ -1,4 +1,4 @@
-//! Places for buffers, barriers between steps, and the proof that positions fit 32 bits.
+//! Buffer allocation, barriers between steps, and the proof that positions fit in 32 bits.
 
 use crate::plan::{Fused, Place, Plan};
 use rustc_hash::FxHashMap;
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-/// Decides everything about memory: results, scratch offsets, barriers, index widths.
+/// Allocates all memory: results, scratch offsets, barriers, index widths.
 pub(crate) fn place(plan: &mut Plan, alignment: usize) {
     assign_results(plan);
     assign_scratch(plan, alignment);
@@ -24,7 +24,7 @@ fn assign_results(plan: &mut Plan) {
     }
 }
 
-/// First step that touches a scratch buffer, and the last.
+/// The first and the last step that touch a scratch buffer.
 fn lifetimes(plan: &Plan) -> Vec<Option<(usize, usize)>> {
     let mut spans: Vec<Option<(usize, usize)>> = vec![None; plan.buffers.len()];
     for (i, step) in plan.steps.iter().enumerate() {
@@ -36,7 +36,7 @@ fn lifetimes(plan: &Plan) -> Vec<Option<(usize, usize)>> {
     spans
 }
 
-/// In order of first use, each buffer takes the tightest gap between those that live then.
+/// In order of first use, each buffer takes the tightest gap between live buffers.
 fn assign_scratch(plan: &mut Plan, alignment: usize) {
     let spans = lifetimes(plan);
     let mut order: Vec<usize> = (0..plan.buffers.len())
@@ -69,7 +69,7 @@ fn assign_scratch(plan: &mut Plan, alignment: usize) {
     }
 }
 
-/// Scratch memory while it is dealt out: the gaps below `end`, where nothing lives; all is free from there on.
+/// The scratch allocator: the gaps below `end`; everything from there on is free.
 #[derive(Default)]
 struct Space {
     end: usize,
@@ -80,7 +80,7 @@ struct Space {
 }
 
 impl Space {
-    /// Finds room for that many bytes: the tightest gap, or the end.
+    /// Allocates bytes: in the tightest gap, or at the end.
     fn take(&mut self, size: usize) -> usize {
         if size == 0 {
             return self.end;
@@ -96,7 +96,7 @@ impl Space {
         start
     }
 
-    /// Makes bytes free again, together with the gaps beside them.
+    /// Frees bytes, merging them with adjacent gaps.
     fn release(&mut self, mut start: usize, mut length: usize) {
         if length == 0 {
             return;
@@ -125,7 +125,7 @@ impl Space {
     }
 }
 
-/// The ranges of each memory that steps touch, end by start, as few as possible.
+/// The ranges of each memory that steps touch, as end by start, merged.
 #[derive(Default)]
 struct Ranges(FxHashMap<(u8, usize), BTreeMap<usize, usize>>);
 

@@ -1,52 +1,52 @@
-//! What a plan consists of.
+//! The parts of a plan.
 
 use crate::kernel::Kernel;
 use smallvec::SmallVec;
 use wootz_ir::scalar::Program;
 use wootz_ir::{DType, Family, Layout, Shape};
 
-/// A buffer of a plan, by position in [`Plan::buffers`].
+/// A buffer of a plan, by its index in [`Plan::buffers`].
 pub type BufferId = u32;
 
-/// An immutable recipe: run `steps` in order over `buffers`, then `outputs` say where the results are.
+/// An immutable plan: run `steps` in order over `buffers`; `outputs` then locate the results.
 #[derive(Debug)]
 pub struct Plan {
-    /// Every buffer that a step touches.
+    /// All buffers that steps touch.
     pub buffers: Vec<Buffer>,
-    /// What runs, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Where the values asked for are found.
+    /// The locations of the requested values.
     pub outputs: Vec<Output>,
     /// The dtypes of the scalar parameters.
     pub params: Vec<DType>,
-    /// How many leaves the graph has; leaf buffers are bound by position.
+    /// The number of leaves of the graph; leaf buffers are bound by position.
     pub leaves: usize,
     /// Bytes of each result buffer that a run allocates.
     pub results: Vec<usize>,
     /// Bytes of scratch memory that a run needs.
     pub scratch: usize,
-    /// What scratch would take with no reuse.
+    /// Scratch bytes without reuse.
     pub scratch_without_reuse: usize,
-    /// Nodes of the graph, before anything was removed or fused.
+    /// The number of nodes in the graph, before merging and fusing.
     pub graph_nodes: usize,
-    /// Whether a row's result must not depend on how many rows are computed with it.
+    /// Whether a row's result must not depend on the number of rows computed with it.
     pub batch_invariant: bool,
-    /// Nodes and views that were looked at to make the plan, each as often as it was: what planning cost.
+    /// The number of visits to nodes and views during planning: a measure of its cost.
     pub visits: usize,
 }
 
 /// A range of memory with a dtype.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    /// The dtype of its elements.
+    /// Dtype of its elements.
     pub dtype: DType,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: usize,
-    /// Where it is.
+    /// Its location.
     pub place: Place,
 }
 
-/// Where a buffer is.
+/// The location of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Bound by the caller: the n-th leaf.
@@ -57,19 +57,19 @@ pub enum Place {
     Scratch(usize),
 }
 
-/// A value asked for.
+/// A requested value.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The buffer that holds it.
     pub buffer: BufferId,
-    /// How it lies in there.
+    /// Its layout there.
     pub layout: Layout,
 }
 
-/// What a fused load reads.
+/// The source of a fused load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// The element of a buffer at the position that the layout gives.
+    /// The element of a buffer at the position that the layout computes.
     Buffer(BufferId),
     /// That position itself, as an i64.
     Iota,
@@ -80,11 +80,11 @@ pub enum Source {
 /// An operand of fused code.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Load {
-    /// What is read.
+    /// The source.
     pub source: Source,
-    /// The dtype it is stored in; code sees it widened to its compute type.
+    /// The dtype it is stored in; code sees it widened to the compute type.
     pub dtype: DType,
-    /// Where, for each point of the iteration space.
+    /// The position for each point of the iteration space.
     pub layout: Layout,
 }
 
@@ -95,19 +95,19 @@ pub struct Load {
 pub struct Fused {
     /// The iteration space.
     pub shape: Shape,
-    /// What the program reads.
+    /// The loads.
     pub loads: Vec<Load>,
-    /// What it computes.
+    /// The code.
     pub program: Program,
 }
 
 impl Fused {
-    /// The single load, if the code only passes it on.
+    /// The single load, if the code only passes it through.
     pub fn plain(&self) -> Option<&Load> {
         if self.program.is_identity() { self.loads.first() } else { None }
     }
 
-    /// How many leading axes make up `outer` points, where some do; the others are the inner ones.
+    /// The number of leading axes that make up `outer` points, if there is one; the others are the inner ones.
     pub fn axes_of(&self, outer: usize) -> Option<usize> {
         (1..self.shape.rank()).find(|&axes| self.shape[..axes].iter().product::<usize>() == outer)
     }
@@ -121,37 +121,38 @@ impl Fused {
     }
 }
 
-/// Where a result of the epilogue goes.
+/// A store of an epilogue result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     /// The buffer written.
     pub buffer: BufferId,
     /// The dtype that values are narrowed to.
     pub dtype: DType,
-    /// Where, for each point of the step's result shape.
+    /// The position for each point of the step's result shape.
     pub layout: Layout,
 }
 
-/// One launch: inputs are computed, the kernel combines them, the epilogue finishes each element, stores keep it.
+/// A step: inputs are computed, the kernel combines them, the epilogue finishes each element, stores write it.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// The structured part.
+    /// The kernel.
     pub kernel: Kernel,
-    /// What it reads, each over its own iteration space, in the shape that the op gave it.
+    /// The inputs, each over its own iteration space, in the shape given by the op.
     pub inputs: Vec<Fused>,
     /// The shapes of the inputs, uncollapsed.
     pub input_shapes: SmallVec<[Shape; 3]>,
-    /// Code over the result shape; [`Source::Kernel`] is what the kernel computed.
+    /// Code over the result shape; [`Source::Kernel`] is the kernel's value.
     pub epilogue: Fused,
-    /// One per result of the epilogue's program.
+    /// One store per result of the epilogue's program.
     pub stores: Vec<Store>,
     /// The result's shape, uncollapsed.
     pub shape: Shape,
     /// The dtype in which the kernel computes.
     pub dtype: DType,
-    /// The ops that run in this step, for people.
+    /// The fused ops, for display.
     pub label: String,
-    /// Whether an earlier step since the last barrier touches the same memory in a conflicting way.
+    /// Whether the step needs a barrier: an earlier step since the last one touches the same memory in a conflicting
+    /// way.
     pub barrier: bool,
     /// Whether some position needs more than 31 bits.
     pub wide: bool,
@@ -172,12 +173,12 @@ impl Step {
         self.stores.iter().map(|store| store.buffer)
     }
 
-    /// Floating-point operations of the step's kernel, a multiply-add counted as two; none where it is bound by memory.
+    /// Floating-point operations of the step's kernel, a multiply-add counted as two; none if it is memory-bound.
     pub fn flops(&self) -> f64 {
         self.kernel.family().flops(&self.input_shapes, &self.shape)
     }
 
-    /// Whether running it can end in a fault.
+    /// Whether it can end in a fault.
     pub fn can_fault(&self) -> bool {
         self.kernel.family().can_fault()
             || self.epilogue.program.can_fault()
@@ -185,16 +186,16 @@ impl Step {
     }
 }
 
-/// What a device can take in one step.
+/// What a device supports in one step.
 #[derive(Clone, Copy)]
 pub struct Capabilities {
     /// Whether elementwise code may be fused into input `slot` of a kernel.
     pub fuses_input: fn(family: Family, slot: usize) -> bool,
-    /// Whether elementwise code may be fused behind a kernel.
+    /// Whether elementwise code may be fused as a kernel's epilogue.
     pub fuses_output: fn(family: Family) -> bool,
-    /// The most loads in one step; at least [`Capabilities::LEAST_LOADS`] are taken.
+    /// Maximum number of loads in one step; at least [`Capabilities::LEAST_LOADS`] must be supported.
     pub max_loads: usize,
-    /// The most elementwise ops in one step.
+    /// Maximum number of elementwise ops in one step.
     pub max_ops: usize,
     /// Alignment of scratch buffers, in bytes.
     pub alignment: usize,

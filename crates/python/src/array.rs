@@ -1,5 +1,6 @@
-//! The array: what it is, not what can be done with it.
+//! The array class: its state and attributes; operations are in other files.
 
+use crate::content::Content;
 use crate::device::{PyDevice, device_of};
 use crate::dtype::{PyDType, dtype_of, python_name};
 use crate::errors::{OrRaise, raise};
@@ -12,45 +13,62 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use wootz::{DType, DeviceKind, Number, PrintOptions, Tensor};
+use wootz::{DType, DeviceKind, Number, PrintOptions, Tensor, Tiny};
+use wootz_ir::ElementwiseOp;
 
-/// An n-dimensional array, lazy: it is computed when a value is asked for, or by :func:`wootz.eval`.
+/// A lazy n-dimensional array: computed when its values are needed, or by :func:`wootz.eval`.
 ///
-/// Values never change. Assignment (``x[i] = v``, ``x += v``) gives this object a new value; other arrays made from it
-/// before keep theirs.
+/// Values are immutable. Assignment (``x[i] = v``, ``x += v``) gives this object a new value; arrays computed from it
+/// earlier keep theirs.
 #[pyclass(name = "Array", module = "wootz", frozen, weakref)]
 pub struct PyArray {
-    tensor: RwLock<Tensor>,
+    content: Content,
     /// Held while an assignment computes the new value from the old one.
     assigning: Mutex<()>,
-    /// The trace that made this array; 0 if it was made outside of one.
+    /// The trace that created this array; 0 if it was created outside of one.
     born: u64,
-    /// How often this array was assigned to, from the first time on that a traced function captured it.
+    /// The number of assignments since a traced function first captured this array.
     version: OnceLock<Arc<AtomicU64>>,
 }
 
 impl PyArray {
     pub fn new(tensor: Tensor) -> PyArray {
-        let (tensor, assigning) = (RwLock::new(tensor), Mutex::new(()));
-        PyArray { tensor, assigning, born: trace::current(), version: OnceLock::new() }
+        PyArray::of(tensor)
     }
 
-    /// The present value.
+    /// An array with this value.
+    pub fn of(content: impl Into<Content>) -> PyArray {
+        let (content, assigning) = (content.into(), Mutex::new(()));
+        PyArray { content, assigning, born: trace::current(), version: OnceLock::new() }
+    }
+
+    /// `op` of two arrays that are so small that they need no graph; not while a function is traced.
+    pub fn pair(op: ElementwiseOp, a: &PyArray, b: &PyArray) -> Option<PyArray> {
+        (trace::current() == 0).then(|| Content::pair(op, &a.content, &b.content)).flatten().map(PyArray::of)
+    }
+
+    /// The current value.
     pub fn tensor(&self) -> Tensor {
         if self.is_captured() {
             // Before the value is read, so that an assignment in between is noticed.
             trace::watch(self.version.get_or_init(Arc::default));
         }
-        self.tensor.read_recursive().clone()
+        self.content.read(Tensor::clone)
     }
 
-    /// Whether a function is traced on this thread that did not make this array.
+    /// The available element at a position of a vector on the CPU; not while a function is traced.
+    pub fn element(&self, at: i64) -> Option<PyArray> {
+        let element = |tensor: &Tensor| Tiny::element(tensor, at);
+        (trace::current() == 0).then(|| self.content.read(element)).flatten().map(PyArray::of)
+    }
+
+    /// Whether this thread is tracing a function that did not create this array.
     fn is_captured(&self) -> bool {
         let trace = trace::current();
         trace != 0 && trace != self.born
     }
 
-    /// Gives the object a new value made from the old one; assignments from several threads come one after the other.
+    /// Gives the object a new value computed from the old one; concurrent assignments are serialised.
     pub fn update(&self, py: Python<'_>, change: impl FnOnce(&Tensor) -> PyResult<Tensor>) -> PyResult<()> {
         if self.is_captured() {
             let message = "a compiled function assigned to an array that it did not make: that would happen once, while it \
@@ -58,42 +76,42 @@ impl PyArray {
             return Err(raise("ArgumentError", message));
         }
         let _one = self.assigning.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        // Held until the new value is there: what has a second handle is not written in place.
+        // Held until the new value is in place: a value with a second handle is not written in place.
         let before = self.tensor();
         let tensor = change(&before)?;
-        let old = std::mem::replace(&mut *self.tensor.write(), tensor);
+        let old = self.content.write(|value| std::mem::replace(value, tensor));
         drop(before);
         if let Some(version) = self.version.get() {
             version.fetch_add(1, Ordering::Release);
         }
-        // Dropped here, after the lock: a drop may run anything.
+        // Dropped here, after the lock: a drop may run arbitrary code.
         drop(old);
         Ok(())
     }
 
-    /// Changes the value in place, if nobody else can see it: what `change` says.
+    /// Modifies the value in place with `change`, if nobody else can see it.
     pub fn try_in_place(&self, change: impl FnOnce(&mut Tensor) -> PyResult<bool>) -> PyResult<bool> {
         if trace::current() != 0 {
             return Ok(false);
         }
-        let done = change(&mut self.tensor.write())?;
+        let done = self.content.write(change)?;
         if let (true, Some(version)) = (done, self.version.get()) {
             version.fetch_add(1, Ordering::Release);
         }
         Ok(done)
     }
 
-    /// Whether the host computes the array, or chooses who does.
+    /// Whether the array is computed on the host, or dispatched from it.
     pub fn is_on_host(&self) -> bool {
-        self.tensor.read_recursive().device().info().kind == DeviceKind::Cpu
+        self.content.read(|tensor| tensor.device().info().kind == DeviceKind::Cpu)
     }
 
-    /// Whether the value is there.
+    /// Whether the value has been computed.
     pub fn is_ready(&self) -> bool {
-        self.tensor.read_recursive().is_ready()
+        self.content.is_available().unwrap_or_else(|| self.content.read(Tensor::is_ready))
     }
 
-    /// The value, computed.
+    /// The value, computed if necessary.
     pub fn evaluated(&self, py: Python<'_>) -> PyResult<Tensor> {
         let tensor = self.tensor();
         evaluate(py, &[&tensor])?;
@@ -101,10 +119,10 @@ impl PyArray {
     }
 }
 
-/// How arrays are printed.
+/// The print options.
 static PRINTING: RwLock<PrintOptions> = RwLock::new(PrintOptions::NUMPY);
 
-/// How arrays are printed: what is not given stays as it is. Returns what it was before.
+/// Sets print options; those not given are unchanged. Returns the previous ones.
 #[pyfunction]
 #[pyo3(signature = (precision=None, threshold=None, edgeitems=None, linewidth=None, suppress=None))]
 pub fn _set_print_options(
@@ -126,15 +144,15 @@ pub fn _set_print_options(
     (old.precision, old.threshold, old.edge_items, old.line_width, old.suppress)
 }
 
-/// What an array is rebuilt from: bytes, dtype and shape.
+/// The state of a pickled array: bytes, dtype and shape.
 type Pickled<'py> = (Bound<'py, PyBytes>, PyDType, Bound<'py, PyTuple>);
 
-/// A result as an array.
+/// Wraps a result as an array.
 pub fn array(result: wootz::Result<Tensor>) -> PyResult<PyArray> {
     result.map(PyArray::new).or_raise()
 }
 
-/// A number as Python's own.
+/// A number as a Python object.
 pub fn python_number(py: Python<'_>, number: Number) -> PyResult<Py<PyAny>> {
     match number {
         Number::Bool(b) => b.into_py_any(py),
@@ -163,50 +181,49 @@ impl PyArray {
     /// The extent of each axis.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.tensor.read_recursive().shape().iter())
+        self.content.read(|tensor| PyTuple::new(py, tensor.shape().iter()))
     }
 
     /// The element type.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.tensor.read_recursive().dtype())
+        PyDType(self.content.read(Tensor::dtype))
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.tensor.read_recursive().rank()
+        self.content.read(Tensor::rank)
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self) -> usize {
-        self.tensor.read_recursive().count()
+        self.content.read(Tensor::count)
     }
 
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
-        let tensor = self.tensor.read_recursive();
-        tensor.count() * tensor.dtype().size()
+        self.content.read(|tensor| tensor.count() * tensor.dtype().size())
     }
 
-    /// The bytes of one element.
+    /// The size of one element in bytes.
     #[getter]
     fn itemsize(&self) -> usize {
-        self.tensor.read_recursive().dtype().size()
+        self.content.read(|tensor| tensor.dtype().size())
     }
 
-    /// The device that the array is computed on.
+    /// The device that computes the array.
     #[getter]
     fn device(&self) -> PyDevice {
-        PyDevice(self.tensor.read_recursive().device().clone())
+        PyDevice(self.content.read(|tensor| tensor.device().clone()))
     }
 
     /// Whether the value has been computed.
     #[getter]
     fn is_evaluated(&self) -> bool {
-        self.tensor.read_recursive().is_evaluated()
+        self.content.is_available().unwrap_or_else(|| self.content.read(Tensor::is_evaluated))
     }
 
     /// The transpose of a matrix.
@@ -214,8 +231,7 @@ impl PyArray {
     fn transposed(&self) -> PyResult<PyArray> {
         let tensor = self.tensor();
         if tensor.rank() != 2 {
-            let message =
-                format!("T is for matrices, not for shape {}; use mT or permute_dims", tensor.shape());
+            let message = format!("T needs a matrix, not shape {}; use mT or permute_dims", tensor.shape());
             return Err(raise("ShapeError", message));
         }
         array(tensor.t())
@@ -226,20 +242,23 @@ impl PyArray {
     fn matrices_transposed(&self) -> PyResult<PyArray> {
         let tensor = self.tensor();
         if tensor.rank() < 2 {
-            return Err(raise("ShapeError", format!("mT needs two axes, not shape {}", tensor.shape())));
+            return Err(raise(
+                "ShapeError",
+                format!("mT needs at least two axes, not shape {}", tensor.shape()),
+            ));
         }
         array(tensor.t())
     }
 
-    /// Computes the array now, and returns it.
+    /// Evaluates the array now, and returns it.
     fn eval(slf: PyRef<'_, Self>) -> PyResult<PyRef<'_, Self>> {
-        if trace::current() != 0 || !slf.is_ready() {
+        if trace::current() != 0 || !(slf.content.eval() || slf.is_ready()) {
             slf.evaluated(slf.py())?;
         }
         Ok(slf)
     }
 
-    /// The plan that evaluation would run, in readable form.
+    /// A readable form of the plan that evaluation would run.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         let tensor = self.tensor();
         crate::run::detached(py, || tensor.explain())
@@ -266,14 +285,14 @@ impl PyArray {
         })
     }
 
-    /// The array with another dtype: integers wrap, floats to integers truncate and saturate.
+    /// Casts the array: integers wrap, floats to integers truncate and saturate.
     #[pyo3(signature = (dtype, *, copy=true))]
     fn astype(&self, dtype: &Bound<'_, PyAny>, copy: bool) -> PyResult<PyArray> {
-        let _ = copy; // Values never change, so a copy cannot be told from the array itself.
+        let _ = copy; // Values are immutable, so a copy is indistinguishable from the array itself.
         array(self.tensor().cast(dtype_of(dtype)?))
     }
 
-    /// The array on another device. A lazy array is then computed there; a value is copied there.
+    /// The array on another device. A lazy array will be computed there; a value is copied.
     #[pyo3(signature = (device, /, *, stream=None))]
     fn to_device(
         &self,
@@ -282,23 +301,22 @@ impl PyArray {
         stream: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyArray> {
         if stream.is_some() {
-            return Err(raise("ArgumentError", "to_device: streams are not known here"));
+            return Err(raise("ArgumentError", "to_device: streams are not supported"));
         }
         let (tensor, device) = (self.tensor(), device_of(Some(device))?);
         crate::run::detached(py, || tensor.computed_on(&device)).map(PyArray::new)
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let tensor = self.tensor.read_recursive();
-        let first = tensor.shape().first().copied();
-        first.ok_or_else(|| raise("ConversionError", "len() of an array without axes"))
+        let first = self.content.read(|tensor| tensor.shape().first().copied());
+        first.ok_or_else(|| raise("ConversionError", "len() of a zero-dimensional array"))
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
         let (count, shape) = (self.size(), self.tensor().shape().clone());
         if count != 1 {
             let message =
-                format!("the truth of an array of shape {shape} is not one value; use any() or all()");
+                format!("the truth value of an array of shape {shape} is ambiguous; use any() or all()");
             return Err(raise("ArgumentError", message));
         }
         Ok(self.number(py)?.to_f64() != 0.0)
@@ -321,8 +339,10 @@ impl PyArray {
         let tensor = self.tensor();
         if tensor.rank() != 0 || !tensor.dtype().is_integer() {
             let name = python_name(tensor.dtype());
-            let message =
-                format!("only an integer array without axes is an index, not {name}{}", tensor.shape());
+            let message = format!(
+                "only a zero-dimensional integer array can be used as an index, not {name}{}",
+                tensor.shape()
+            );
             return Err(raise("ConversionError", message));
         }
         python_number(py, self.number(py)?)
@@ -364,14 +384,13 @@ impl PyArray {
     }
 
     fn __format__(&self, py: Python<'_>, spec: &str) -> PyResult<Py<PyAny>> {
-        if self.tensor.read_recursive().rank() == 0 && !spec.is_empty() {
+        if self.ndim() == 0 && !spec.is_empty() {
             let number = python_number(py, self.number(py)?)?;
             return number.bind(py).call_method1("__format__", (spec,)).map(Bound::unbind);
         }
         if !spec.is_empty() {
             let shape = self.shape(py)?;
-            let message =
-                format!("the format {spec:?} is one for a number, not for an array of shape {shape}");
+            let message = format!("the format {spec:?} is for a number, not for an array of shape {shape}");
             return Err(raise("ConversionError", message));
         }
         self.__str__(py)?.into_py_any(py)
@@ -391,7 +410,7 @@ impl PyArray {
         Ok((rebuild, (self.tobytes(py)?, self.dtype(), self.shape(py)?)))
     }
 
-    /// Where NumPy and this class meet, this class decides.
+    /// Where NumPy and this class meet, this class has priority.
     #[classattr]
     fn __array_priority__() -> f64 {
         1000.0
@@ -403,7 +422,7 @@ impl PyArray {
         match api_version {
             Some(version) if !KNOWN.contains(&version) => Err(raise(
                 "ArgumentError",
-                format!("array API version {version:?} is not known; known are {}", KNOWN.join(", ")),
+                format!("unknown array API version {version:?}; supported: {}", KNOWN.join(", ")),
             )),
             _ => Ok(py.import("wootz")?.into_any().unbind()),
         }
@@ -414,14 +433,17 @@ impl PyArray {
     /// The only element.
     pub fn number(&self, py: Python<'_>) -> PyResult<Number> {
         if trace::current() == 0 {
-            let tensor = self.tensor.read_recursive();
-            if tensor.count() == 1 && tensor.is_ready() {
-                return tensor.item().or_raise();
+            if let Some(number) = self.content.number() {
+                return Ok(number);
+            }
+            let at_hand = |tensor: &Tensor| (tensor.count() == 1 && tensor.is_ready()).then(|| tensor.item());
+            if let Some(number) = self.content.read(at_hand) {
+                return number.or_raise();
             }
         }
         let tensor = self.evaluated(py)?;
         if tensor.count() != 1 {
-            let message = format!("an array of shape {} is not one number", tensor.shape());
+            let message = format!("an array of shape {} is not a single number", tensor.shape());
             return Err(raise("ConversionError", message));
         }
         tensor.item().or_raise()
@@ -437,26 +459,30 @@ fn nested(py: Python<'_>, numbers: &[Number], shape: &[usize]) -> PyResult<Py<Py
     items?.into_py_any(py)
 }
 
-/// An array from the bytes of its elements; what pickles call.
+/// An array from the bytes of its elements, for unpickling.
 #[pyfunction]
 pub fn _from_bytes(data: &[u8], dtype: PyDType, shape: Vec<usize>) -> PyResult<PyArray> {
     array(Tensor::from_bytes_on(data, dtype.0, shape, &wootz::Device::current().or_raise()?))
 }
 
-/// Computes arrays, also those inside of tuples, lists and dicts: one batch for each device.
+/// Evaluates arrays, including those inside tuples, lists and dicts, as one batch per device.
 #[pyfunction]
 #[pyo3(signature = (*values))]
 pub fn eval(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
     if values.len() == 1
         && let Ok(array) = values.get_borrowed_item(0)?.cast_exact::<PyArray>()
     {
-        return array.get().evaluated(py).map(drop);
+        let array = array.get();
+        if trace::current() == 0 && array.content.eval() {
+            return Ok(());
+        }
+        return array.evaluated(py).map(drop);
     }
     by_device(tensors_in(values)?, |tensors| evaluate(py, &tensors.iter().collect::<Vec<_>>()))
 }
 
-/// Starts to compute arrays and returns without waiting, where the device can work on its own. Reading a value waits for it and
-/// raises what went wrong; more work on the same device need not wait.
+/// Starts to evaluate arrays and returns without waiting, if the device is asynchronous. Reading a value waits for it and
+/// raises any error; more work on the same device need not wait.
 #[pyfunction]
 #[pyo3(signature = (*values))]
 pub fn eval_async(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
@@ -465,9 +491,9 @@ pub fn eval_async(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
     })
 }
 
-/// The arrays inside of nested tuples, lists and dicts.
+/// The arrays in nested tuples, lists and dicts.
 fn tensors_in(values: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {
-    // Python walks structures, and knows what to do about one that contains itself.
+    // Python traverses the structures, and handles those that contain themselves.
     let found = values
         .py()
         .import("wootz._transforms")?
@@ -475,7 +501,7 @@ fn tensors_in(values: &Bound<'_, PyTuple>) -> PyResult<Vec<Tensor>> {
     found.try_iter()?.map(|array| Ok(array?.cast::<PyArray>()?.get().tensor())).collect()
 }
 
-/// Calls `f` for the tensors of each device.
+/// Calls `f` with the tensors of each device.
 fn by_device(mut tensors: Vec<Tensor>, f: impl Fn(Vec<Tensor>) -> PyResult<()>) -> PyResult<()> {
     while let Some(first) = tensors.first() {
         let device = first.device().clone();
@@ -487,7 +513,7 @@ fn by_device(mut tensors: Vec<Tensor>, f: impl Fn(Vec<Tensor>) -> PyResult<()>) 
     Ok(())
 }
 
-/// The plan that would compute arrays, in readable form: device, fused steps, shapes, bytes.
+/// A readable form of the plan that would compute the arrays: device, fused steps, shapes, bytes.
 #[pyfunction]
 #[pyo3(signature = (*values))]
 pub fn explain(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<String> {

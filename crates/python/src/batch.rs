@@ -1,4 +1,4 @@
-//! Models beyond one stream of text: many prompts at once, the probabilities of tokens, and what the file says about itself.
+//! Model functions beyond a single stream: batches of prompts, log-probabilities, and metadata.
 
 use crate::array::PyArray;
 use crate::errors::raise;
@@ -14,7 +14,7 @@ use wootz::Tensor;
 use wootz_gguf::Value;
 use wootz_llm::{Request, Session};
 
-/// Says that nobody waits any more when it is dropped.
+/// Signals on drop that nobody waits any more.
 struct Waiting(Arc<AtomicBool>);
 
 impl Drop for Waiting {
@@ -25,8 +25,8 @@ impl Drop for Waiting {
 
 #[pymethods]
 impl PyModel {
-    /// Continues several sequences of tokens together; what [`PyStream::summary`](crate::llm::PyStream) says of each. The seed of
-    /// the n-th is n more than that of the settings.
+    /// Continues several token sequences as a batch; returns the [`PyStream::summary`](crate::llm::PyStream) of each.
+    /// The n-th sequence uses the settings' seed plus n.
     fn generate_batch<'py>(
         &self,
         py: Python<'py>,
@@ -58,8 +58,8 @@ impl PyModel {
         generated.map_err(from_llm)?.iter().map(|each| summary(py, each)).collect()
     }
 
-    /// Of each token from `start` on, the logarithm of its probability after those before it; and the `top` most likely tokens in
-    /// its place, with theirs.
+    /// The log-probability of each token from `start` on given those before it, and the `top` most likely tokens at
+    /// its position, with their log-probabilities.
     fn logprobs(
         &self,
         py: Python<'_>,
@@ -100,7 +100,7 @@ impl PyModel {
         ))
     }
 
-    /// What the file says about the model, by its keys; the lists of the tokenizer are left out.
+    /// The file's metadata by key, without the tokenizer's lists.
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let facts = PyDict::new(py);
         for (key, value) in self.model.gguf().metadata().iter() {
@@ -112,14 +112,14 @@ impl PyModel {
         Ok(facts)
     }
 
-    /// How many numbers the weights are.
+    /// The number of parameters.
     #[getter]
     fn parameters(&self) -> u64 {
         self.model.gguf().tensors().iter().map(|tensor| tensor.len()).sum()
     }
 }
 
-/// A value of the file as Python's own.
+/// A metadata value as a Python object.
 fn python_value(py: Python<'_>, value: Value<'_>) -> PyResult<Py<PyAny>> {
     match value {
         Value::Unsigned(value, _) => value.into_py_any(py),
@@ -134,7 +134,7 @@ fn python_value(py: Python<'_>, value: Value<'_>) -> PyResult<Py<PyAny>> {
     }
 }
 
-/// Log-probabilities of tokens in a row, and of the most likely ones in their places.
+/// Log-probabilities of consecutive tokens, and of the most likely ones at their positions.
 #[derive(Default)]
 struct Scores {
     chosen: Vec<f32>,

@@ -1,4 +1,4 @@
-//! Functions of arrays, traced once per signature.
+//! Compiled functions of arrays, traced once per signature.
 
 use crate::array::{PyArray, python_number};
 use crate::convert::number_of;
@@ -15,26 +15,26 @@ use wootz::{Call, Compiled, Device, DeviceKind, Error, Number, Tensor};
 
 type Tensors = SmallVec<[Tensor; 4]>;
 
-/// A Python function compiled for a device. The function takes a tuple of parameters and arrays, and returns a tuple of arrays.
+/// A Python function compiled for a device. It takes a tuple of parameters and arrays, and returns a tuple of arrays.
 #[pyclass(name = "_Compiled", module = "wootz._native", frozen)]
 pub struct PyCompiled {
     function: Arc<Py<PyAny>>,
-    /// How many numbers each call has.
+    /// The number of numeric parameters of each call.
     parameters: usize,
     compiled: RwLock<Arc<Compiled>>,
     notes: Arc<Notes>,
 }
 
-/// What traces of a function leave behind.
+/// State shared between traces of a function.
 #[derive(Default)]
 struct Notes {
-    /// What the function raised while it was traced, by the thread that traced it.
+    /// The exception raised while tracing, by the tracing thread.
     raised: Mutex<Vec<(ThreadId, PyErr)>>,
-    /// The numbers of the call for which a thread traces the function.
+    /// The numbers of the call that a thread is tracing the function for.
     numbers: Mutex<Vec<(ThreadId, Numbers)>>,
     /// Whether the function draws random numbers without a seed.
     draws: AtomicBool,
-    /// Captured arrays as they were when they were read.
+    /// The captured arrays as they were when they were read.
     read: Mutex<Vec<Version>>,
 }
 
@@ -62,12 +62,12 @@ impl PyCompiled {
         let mut values = Numbers::new();
         for number in &numbers {
             let value = number_of(number)?;
-            values.push(value.ok_or_else(|| raise("ConversionError", format!("{number} is no number")))?);
+            values.push(value.ok_or_else(|| raise("ConversionError", format!("{number} is not a number")))?);
         }
         self.call(py, tensors, values)
     }
 
-    /// The same for a tuple of anything; `None` if not all of it are arrays on the function's device.
+    /// Like `call`, for a tuple of anything; `None` unless all of it is arrays on the function's device.
     fn plain(&self, py: Python<'_>, arguments: &Bound<'_, PyTuple>) -> PyResult<Option<Vec<PyArray>>> {
         let mut tensors = Tensors::new();
         for argument in arguments.iter_borrowed() {
@@ -81,7 +81,7 @@ impl PyCompiled {
         self.call(py, tensors, Numbers::new()).map(Some)
     }
 
-    /// The plan for arguments like these.
+    /// The plan for these arguments.
     #[pyo3(signature = (numbers, *arrays))]
     fn explain(
         &self,
@@ -120,7 +120,7 @@ impl PyCompiled {
         Ok(results.into_iter().map(PyArray::new).collect())
     }
 
-    /// The plans of the function; new ones, if an array that it captured has been assigned to.
+    /// The function's plans; new ones if a captured array has been assigned to.
     fn current(&self) -> Arc<Compiled> {
         let mut read = self.notes.read.lock();
         if read.iter().any(Version::is_stale) {
@@ -152,13 +152,13 @@ impl PyCompiled {
     }
 }
 
-/// A key as two parameters of 32 bits.
+/// A key as two 32-bit parameters.
 fn push_key(numbers: &mut Numbers, key: u64) {
     numbers.extend([Number::Uint(key & 0xFFFF_FFFF), Number::Uint(key >> 32)]);
 }
 
 impl Notes {
-    /// What the function raised on this thread.
+    /// The exception that the function raised on this thread.
     fn raised_here(&self) -> Option<PyErr> {
         let mut raised = self.raised.lock();
         let here = std::thread::current().id();
@@ -166,7 +166,7 @@ impl Notes {
         Some(raised.swap_remove(at).1)
     }
 
-    /// Says which numbers a trace on this thread is for, until the guard is dropped.
+    /// Sets the numbers that a trace on this thread is for, until the guard is dropped.
     fn note_numbers(self: &Arc<Notes>, numbers: Numbers) -> NumbersNoted {
         self.numbers.lock().push((std::thread::current().id(), numbers));
         NumbersNoted(self.clone())
@@ -192,7 +192,7 @@ impl Drop for NumbersNoted {
     }
 }
 
-/// A function without any plans yet.
+/// A function without plans.
 fn compiled(
     device: &Device,
     function: &Arc<Py<PyAny>>,
@@ -214,13 +214,13 @@ fn compiled(
             notes.read.lock().extend(read);
             traced.map_err(|error| {
                 notes.raised.lock().push((std::thread::current().id(), error));
-                Error::argument("compile", "the function raised while it was traced")
+                Error::argument("compile", "the function raised an exception while it was traced")
             })
         })
     }))
 }
 
-/// Calls the Python function with stand-ins for its arguments.
+/// Calls the Python function with placeholders for its arguments.
 fn trace(
     py: Python<'_>,
     function: &Py<PyAny>,
@@ -236,7 +236,7 @@ fn trace(
         let result = result?;
         let array = result.cast::<PyArray>().map_err(|_| {
             let class = result.get_type().name().map_or_else(|_| "?".into(), |n| n.to_string());
-            raise("ConversionError", format!("a compiled function returns arrays, not {class}"))
+            raise("ConversionError", format!("a compiled function must return arrays, not {class}"))
         })?;
         tensors.push(array.get().tensor());
     }

@@ -1,4 +1,4 @@
-//! Python objects as tensors: numbers, nested sequences, and anything with a buffer.
+//! Conversion of Python objects to tensors: numbers, nested sequences, and objects with a buffer.
 
 use crate::array::PyArray;
 use crate::dtype::{find_dtype, python_name};
@@ -27,7 +27,7 @@ impl Copying {
     }
 }
 
-/// Whether an object is a Python number, which has no dtype of its own. The value is not looked at.
+/// Whether an object is a Python number, which has no dtype of its own. Its value is not inspected.
 pub fn is_number(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyFloat>()
         || object.is_instance_of::<PyInt>()
@@ -51,7 +51,7 @@ pub fn number_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
     Ok(None)
 }
 
-/// A number that brings a dtype, as NumPy's scalars do, if the object is one.
+/// A number with a dtype, such as a NumPy scalar, if the object is one.
 pub fn typed_number(object: &Bound<'_, PyAny>) -> PyResult<Option<(Number, DType)>> {
     let plain = object.is_exact_instance_of::<PyFloat>()
         || object.is_exact_instance_of::<PyInt>()
@@ -60,7 +60,7 @@ pub fn typed_number(object: &Bound<'_, PyAny>) -> PyResult<Option<(Number, DType
         return Ok(None);
     }
     let Some(dtype) = object.getattr_opt("dtype")? else { return Ok(None) };
-    // Arrays have a length, or at least an interface to their memory that can be written to; scalars have neither.
+    // Arrays have a length, or at least a writable interface to their memory; scalars have neither.
     let scalar = object.hasattr("item")? && !object.hasattr("__setitem__")?;
     let Some(dtype) = scalar.then(|| find_dtype(&dtype)).transpose()?.flatten() else { return Ok(None) };
     Ok(number_of(&object.call_method0("item")?)?.map(|number| (number, dtype)))
@@ -76,7 +76,7 @@ fn integer_of(object: &Bound<'_, PyAny>) -> PyResult<Number> {
     }
 }
 
-/// A whole number of the caller's. One that does not fit is an error of ours, as every other wrong argument is.
+/// An integer argument. Overflow is a wootz error, like any other invalid argument.
 pub struct Int<T>(pub T);
 
 impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Int<T> {
@@ -87,7 +87,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Int<T> {
             return Ok(Int(value));
         }
         let small = size_of::<T>() * 8;
-        let message = format!("{} is no whole number of {small} bits that is expected here", &*object);
+        let message = format!("{} is not a valid {small}-bit integer", &*object);
         Err(raise("ArgumentError", message))
     }
 }
@@ -102,7 +102,7 @@ pub fn default_dtype(number: Number) -> DType {
     }
 }
 
-/// Any object as a tensor on a device.
+/// Converts any object to a tensor on a device.
 pub fn tensor_of(
     object: &Bound<'_, PyAny>,
     dtype: Option<DType>,
@@ -112,10 +112,10 @@ pub fn tensor_of(
     tensor_within(object, (dtype, device, copying), 0)
 }
 
-/// What is wanted of a conversion: a dtype, a device, a copy or none.
+/// Options of a conversion: dtype, device, copying.
 type Wanted<'a> = (Option<DType>, &'a Device, Copying);
 
-/// [`tensor_of`] for an object found at some depth inside of another, or given in place of it.
+/// [`tensor_of`] for an object nested inside another, or given in its place.
 fn tensor_within(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) -> PyResult<Tensor> {
     let (dtype, device, copying) = wanted;
     if depth > MAX_DEPTH {
@@ -140,10 +140,7 @@ fn tensor_within(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) ->
     }
     if let Some((tensor, copied)) = from_buffer(object, device, copying)? {
         if copied && copying == Copying::Never {
-            return Err(raise(
-                "ArgumentError",
-                "this memory cannot be shared with the device without a copy",
-            ));
+            return Err(raise("ArgumentError", "cannot share this memory with the device without a copy"));
         }
         return cast(tensor, dtype, copying);
     }
@@ -154,13 +151,13 @@ fn tensor_within(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) ->
     if let Some(method) = object.getattr_opt("__array__")? {
         return tensor_within(&method.call0()?, wanted, depth + 1);
     }
-    Err(raise("ConversionError", format!("an array cannot be made of a {}", object.get_type().name()?)))
+    Err(raise("ConversionError", format!("cannot create an array from a {}", object.get_type().name()?)))
 }
 
 fn refuse_copy(copying: Copying, what: &str) -> PyResult<()> {
     match copying {
         Copying::Never => {
-            Err(raise("ArgumentError", format!("{what} has no memory to share; copy=False is not possible")))
+            Err(raise("ArgumentError", format!("{what} has no memory to share; copy=False is impossible")))
         }
         Copying::IfNeeded | Copying::Always => Ok(()),
     }
@@ -171,7 +168,7 @@ fn cast(tensor: Tensor, dtype: Option<DType>, copying: Copying) -> PyResult<Tens
         Some(dtype) if dtype != tensor.dtype() => {
             if copying == Copying::Never {
                 let (from, to) = (python_name(tensor.dtype()), python_name(dtype));
-                return Err(raise("ArgumentError", format!("{from} becomes {to} only by a copy")));
+                return Err(raise("ArgumentError", format!("cannot convert {from} to {to} without a copy")));
             }
             tensor.cast(dtype).or_raise()
         }
@@ -179,7 +176,7 @@ fn cast(tensor: Tensor, dtype: Option<DType>, copying: Copying) -> PyResult<Tens
     }
 }
 
-/// One number as a tensor; an integer must fit the dtype that was asked for.
+/// A single number as a tensor; an integer must fit the requested dtype.
 pub fn scalar(number: Number, dtype: Option<DType>, device: &Device) -> PyResult<Tensor> {
     let dtype = dtype.unwrap_or(default_dtype(number));
     check_fits(number, dtype)?;
@@ -202,14 +199,14 @@ pub fn check_fits(number: Number, dtype: DType) -> PyResult<()> {
     }
 }
 
-/// What a nested sequence holds.
+/// The contents of a nested sequence.
 #[derive(Default)]
 struct Collected {
     shape: Vec<usize>,
     numbers: Vec<Number>,
-    /// The common dtype of the scalars that brought one.
+    /// The common dtype of scalars that have a dtype.
     typed: Option<DType>,
-    /// Set when something other than a number was found, so that whole arrays are joined instead.
+    /// Set when something other than a number was found; arrays are then joined instead.
     has_arrays: bool,
 }
 
@@ -231,11 +228,14 @@ fn from_sequence(
     from_numbers(&found.numbers, dtype, &found.shape, device)
 }
 
-/// Depth beyond which an object is taken for one that contains itself, or gives itself as its own array.
+/// Depth beyond which an object is assumed to contain itself, or to return itself as its own array.
 const MAX_DEPTH: usize = 64;
 
 fn too_deep() -> PyErr {
-    raise("ArgumentError", format!("objects nested deeper than {MAX_DEPTH}, or one that contains itself"))
+    raise(
+        "ArgumentError",
+        format!("objects are nested deeper than {MAX_DEPTH} levels, or contain themselves"),
+    )
 }
 
 impl Collected {
@@ -290,7 +290,10 @@ fn collect(object: &Bound<'_, PyAny>, depth: usize, found: &mut Collected) -> Py
 }
 
 fn ragged(depth: usize) -> PyErr {
-    raise("ArgumentError", format!("sequences of different lengths at depth {depth}: not an array"))
+    raise(
+        "ArgumentError",
+        format!("cannot create an array: sequences at depth {depth} have different lengths"),
+    )
 }
 
 fn common_dtype(numbers: &[Number]) -> DType {
@@ -315,20 +318,20 @@ fn from_numbers(numbers: &[Number], dtype: DType, shape: &[usize], device: &Devi
     Tensor::from_bytes_on(&bytes, dtype, shape, device).or_raise()
 }
 
-/// A sequence that holds arrays: each item becomes a tensor, and they are stacked.
+/// A sequence that contains arrays: each item becomes a tensor, and they are stacked.
 fn join(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) -> PyResult<Tensor> {
     let mut parts = Vec::new();
     for item in object.try_iter()? {
         let item = item?;
         if item.is_instance_of::<PyString>() {
-            return Err(raise("ConversionError", "an array cannot be made of text"));
+            return Err(raise("ConversionError", "cannot create an array from text"));
         }
         parts.push(tensor_within(&item, wanted, depth + 1)?);
     }
     Tensor::stack(&parts.iter().collect::<Vec<_>>(), 0).or_raise()
 }
 
-/// Keeps a buffer of Python alive, and says where its bytes are.
+/// Keeps a Python buffer alive, and knows its bytes.
 struct Exported {
     _buffer: PyUntypedBuffer,
     start: *const u8,
@@ -342,8 +345,8 @@ unsafe impl Sync for Exported {}
 
 impl AsRef<[u8]> for Exported {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the exporter promises this memory while the buffer is held. That nobody writes to it while a computation
-        // reads it is documented as the caller's part, as it is for every library that shares memory with NumPy.
+        // SAFETY: the exporter promises this memory while the buffer is held. Not writing to it while a computation
+        // reads it is documented as the caller's responsibility, as in every library that shares memory with NumPy.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
@@ -373,7 +376,7 @@ fn buffer_dtype(buffer: &PyUntypedBuffer) -> Option<DType> {
     })
 }
 
-/// A tensor over an object's buffer, and whether it had to be copied; `None` for objects without one.
+/// A tensor over an object's buffer, and whether it had to be copied; `None` for objects without a buffer.
 fn from_buffer(
     object: &Bound<'_, PyAny>,
     device: &Device,
@@ -381,7 +384,7 @@ fn from_buffer(
 ) -> PyResult<Option<(Tensor, bool)>> {
     let mut source = object.clone();
     let mut forced = None;
-    // NumPy arrays of ml_dtypes.bfloat16 have no buffer of their own; their bits have.
+    // NumPy arrays of ml_dtypes.bfloat16 have no buffer of their own, but their bits do.
     if let Some(dtype) = object.getattr_opt("dtype")?
         && dtype.str()?.to_cow()? == "bfloat16"
         && object.hasattr("__array_interface__")?
@@ -392,7 +395,7 @@ fn from_buffer(
     let Ok(buffer) = PyUntypedBuffer::get(&source) else { return Ok(None) };
     let Some(dtype) = forced.or_else(|| buffer_dtype(&buffer)) else {
         let format = buffer.format().to_string_lossy().into_owned();
-        return Err(raise("DTypeError", format!("no dtype for elements of format {format:?}")));
+        return Err(raise("DTypeError", format!("unsupported buffer format {format:?}")));
     };
     let size = buffer.item_size();
     let shape: Shape = buffer.shape().into();
@@ -403,7 +406,7 @@ fn from_buffer(
     let (low, high) = byte_range(&shape, strides, size)?;
     let whole = strides.iter().all(|stride| stride % size as isize == 0);
     if !whole || buffer.suboffsets().is_some() {
-        let odd = || raise("ConversionError", "a buffer whose strides are no multiples of its elements");
+        let odd = || raise("ConversionError", "the buffer's strides are not multiples of its item size");
         let copy = source.call_method0("copy").map_err(|_| odd())?;
         let regular = PyUntypedBuffer::get(&copy).is_ok_and(|b| b.is_c_contiguous());
         if !regular {
@@ -429,9 +432,9 @@ fn from_buffer(
     Ok(Some((tensor, !shared)))
 }
 
-/// The lowest and the highest byte that any element touches, counted from the first element's.
+/// The lowest and the highest byte offset that any element touches, relative to the first element.
 pub fn byte_range(shape: &[usize], strides: &[isize], size: usize) -> PyResult<(isize, isize)> {
-    let wrong = || raise("ArgumentError", format!("strides {strides:?} of shape {shape:?} reach too far"));
+    let wrong = || raise("ArgumentError", format!("strides {strides:?} of shape {shape:?} are out of range"));
     let (mut low, mut high) = (0isize, size as isize);
     for (&extent, &stride) in shape.iter().zip(strides) {
         let steps = isize::try_from(extent).map_err(|_| wrong())? - 1;
@@ -443,7 +446,7 @@ pub fn byte_range(shape: &[usize], strides: &[isize], size: usize) -> PyResult<(
     Ok((low, high))
 }
 
-/// A copied run of memory seen through the layout it had.
+/// Copied memory viewed through its original layout.
 pub fn restride(flat: &Tensor, layout: &Layout, dtype: DType, device: &Device) -> PyResult<Tensor> {
     if layout.is_contiguous() && layout.offset == 0 {
         return flat.reshape(&layout.shape).or_raise();
@@ -462,7 +465,7 @@ pub fn restride(flat: &Tensor, layout: &Layout, dtype: DType, device: &Device) -
     }
 }
 
-/// A buffer of the host as memory that a tensor can be made over.
+/// Host memory from a buffer, as backing for a tensor.
 struct Held(wootz::Buffer);
 
 impl AsRef<[u8]> for Held {

@@ -1,4 +1,4 @@
-//! Arrays from nothing and from objects.
+//! Array creation.
 
 use crate::array::{PyArray, array};
 use crate::convert::{Copying, Int, check_fits, default_dtype, number_of, tensor_of, typed_number};
@@ -9,7 +9,7 @@ use crate::movement::shape_of;
 use pyo3::prelude::*;
 use wootz::{DType, Number, Tensor};
 
-/// An object as an array: shared with its memory where that is possible, unless ``copy`` says otherwise.
+/// Converts an object to an array, sharing its memory if possible unless ``copy`` says otherwise.
 #[pyfunction]
 #[pyo3(signature = (obj, /, dtype=None, *, device=None, copy=None))]
 pub fn asarray(
@@ -25,7 +25,7 @@ pub fn asarray(
     tensor_of(obj, optional_dtype(dtype)?, &device, Copying::from_option(copy)).map(PyArray::new)
 }
 
-/// A number and the dtype that it stands for: its own, if it brings one.
+/// A number and its dtype, if it has one of its own.
 fn number(object: &Bound<'_, PyAny>) -> PyResult<(Number, DType)> {
     if let Ok(own) = object.cast::<PyArray>() {
         return Ok((own.get().number(object.py())?, own.get().tensor().dtype()));
@@ -37,16 +37,16 @@ fn number(object: &Bound<'_, PyAny>) -> PyResult<(Number, DType)> {
         Some(number) => Some(number),
         None => object.extract::<f64>().ok().map(Number::Float),
     };
-    let message = || format!("a number is needed, not a {}", class_name(object));
+    let message = || format!("expected a number, not a {}", class_name(object));
     found.map(|n| (n, default_dtype(n))).ok_or_else(|| raise("ConversionError", message()))
 }
 
-/// What Python calls an object's class.
+/// The Python class name of an object.
 pub fn class_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string())
 }
 
-/// Every element ``value``.
+/// An array filled with ``value``.
 #[pyfunction]
 #[pyo3(signature = (shape, fill_value, dtype=None, *, device=None))]
 pub fn full(
@@ -90,7 +90,7 @@ pub fn arange(
     array(Tensor::arange_on(start, stop, step, dtype, &device))
 }
 
-/// ``num`` numbers from ``start`` to ``stop``, evenly spaced; ``stop`` is the last of them if ``endpoint``.
+/// ``num`` evenly spaced numbers from ``start`` to ``stop``, including ``stop`` if ``endpoint``.
 #[pyfunction]
 #[pyo3(signature = (start, stop, /, num=50, *, dtype=None, device=None, endpoint=true))]
 pub fn linspace(
@@ -119,7 +119,8 @@ pub fn eye(
     device: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyArray> {
     let extent = |n: i64| {
-        usize::try_from(n).map_err(|_| raise("ShapeError", format!("eye: a matrix with {n} rows or columns")))
+        usize::try_from(n)
+            .map_err(|_| raise("ShapeError", format!("eye: invalid number of rows or columns: {n}")))
     };
     let (rows, columns) = (extent(n_rows.0)?, extent(n_cols.map_or(n_rows.0, |n| n.0))?);
     let dtype = optional_dtype(dtype)?.unwrap_or(DType::F32);

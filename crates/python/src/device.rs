@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use wootz::Device;
 
-/// Where arrays are computed. Equal to its own name.
+/// A device that computes arrays. Compares equal to its name.
 #[pyclass(name = "Device", module = "wootz", frozen, from_py_object)]
 #[derive(Clone)]
 pub struct PyDevice(pub Device);
@@ -33,13 +33,13 @@ impl PyDevice {
         device_of(name).map(PyDevice)
     }
 
-    /// The name that the device is chosen by.
+    /// The name that selects the device.
     #[getter]
     fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// What the device is, for people.
+    /// A human-readable description of the device.
     #[getter]
     fn description(&self) -> &str {
         &self.0.info().description
@@ -51,7 +51,7 @@ impl PyDevice {
         self.0.info().kind.name()
     }
 
-    /// Facts worth showing: instruction set, threads, driver, limits.
+    /// Properties such as instruction set, threads, driver and limits.
     #[getter]
     fn facts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let facts = PyDict::new(py);
@@ -61,7 +61,7 @@ impl PyDevice {
         Ok(facts)
     }
 
-    /// Bytes and buffers in use: ``live``, ``cached``, ``peak``, ``buffers``, ``limit``.
+    /// Memory use in bytes, and buffers: ``live``, ``cached``, ``peak``, ``buffers``, ``limit``.
     fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.0.memory();
         let facts = PyDict::new(py);
@@ -73,17 +73,17 @@ impl PyDevice {
         Ok(facts)
     }
 
-    /// Why the device cannot work with a dtype, or None if it can.
+    /// Why the device does not support a dtype, or None if it does.
     fn refuses(&self, dtype: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
         Ok(self.0.backend().refuses(crate::dtype::dtype_of(dtype)?))
     }
 
-    /// Seconds that the last evaluation took on the device itself, where the device measures that.
+    /// Duration of the last evaluation in seconds, as measured by the device, if it can.
     fn last_run_seconds(&self) -> Option<f64> {
         self.0.backend().last_run_seconds()
     }
 
-    /// Gives cached memory and plans back.
+    /// Frees cached memory and plans.
     fn trim(&self) {
         self.0.trim();
     }
@@ -112,26 +112,26 @@ impl PyDevice {
     }
 }
 
-/// Every device of this machine.
+/// All devices of this machine.
 #[pyfunction]
 pub fn devices() -> Vec<PyDevice> {
     Device::all().into_iter().map(PyDevice).collect()
 }
 
-/// Makes a device the one that is meant when none is named.
+/// Sets the default device.
 #[pyfunction]
 pub fn set_default_device(device: &Bound<'_, PyAny>) -> PyResult<()> {
     device_of(Some(device))?.set_current();
     Ok(())
 }
 
-/// How many threads the CPU works with.
+/// The number of CPU threads.
 #[pyfunction]
 pub fn get_num_threads() -> usize {
     Device::cpu_threads()
 }
 
-/// Sets how many threads the CPU works with, before its first use (``WOOTZ_THREADS`` does the same).
+/// Sets the number of CPU threads, before the first use of the CPU (like ``WOOTZ_THREADS``).
 #[pyfunction]
 pub fn set_num_threads(count: i64) -> PyResult<()> {
     let wanted = usize::try_from(count).ok().filter(|n| (1..=1024).contains(n));
@@ -141,7 +141,7 @@ pub fn set_num_threads(count: i64) -> PyResult<()> {
     Device::set_cpu_threads(wanted).or_raise()
 }
 
-/// The device that is meant when none is named.
+/// The default device.
 #[pyfunction]
 pub fn default_device() -> PyResult<PyDevice> {
     Device::current().or_raise().map(PyDevice)

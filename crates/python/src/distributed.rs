@@ -8,7 +8,7 @@ use crate::errors::{OrRaise, raise};
 use crate::movement::shape_of;
 use crate::run::detached;
 use pyo3::prelude::*;
-use wootz::distributed::{self, Group, ReduceOp};
+use wootz::distributed::{self, Grid, Group, ReduceOp};
 
 /// Processes that work together.
 #[pyclass(name = "_Group", module = "wootz._native", frozen)]
@@ -59,10 +59,22 @@ impl PyGroup {
         detached(py, || self.0.barrier())
     }
 
-    /// Operations and bytes of this rank so far.
-    fn traffic(&self) -> (u64, u64) {
+    /// Operations and bytes of this rank so far, messages and bytes sent for them, and collectives of the library.
+    fn traffic(&self) -> (u64, u64, u64, u64, u64) {
         let traffic = self.0.traffic();
-        (traffic.operations, traffic.bytes)
+        (traffic.operations, traffic.bytes, traffic.messages, traffic.sent, traffic.delegated)
+    }
+
+    /// These ranks in rows and columns.
+    #[pyo3(signature = (rows))]
+    fn grid(&self, py: Python<'_>, rows: usize) -> PyResult<PyGrid> {
+        detached(py, || self.0.grid(rows)).map(PyGrid)
+    }
+
+    /// Fails unless an array is this rank's part, along an axis, of one with ``extent``.
+    #[pyo3(signature = (local, axis, extent))]
+    fn check_part(&self, local: PyRef<'_, PyArray>, axis: isize, extent: usize) -> PyResult<()> {
+        self.0.sharded(&local.tensor(), axis, extent).or_raise().map(drop)
     }
 
     /// Tells all ranks that this one cannot go on.
@@ -121,5 +133,35 @@ impl PyGroup {
     fn gather(&self, local: PyRef<'_, PyArray>, axis: isize, extent: usize) -> PyResult<PyArray> {
         let sharded = self.0.sharded(&local.tensor(), axis, extent).or_raise()?;
         array(sharded.gather())
+    }
+}
+
+/// Ranks in rows and columns.
+#[pyclass(name = "_Grid", module = "wootz._native", frozen)]
+pub struct PyGrid(Grid);
+
+#[pymethods]
+impl PyGrid {
+    /// How many rows and columns there are.
+    fn extents(&self) -> [usize; 2] {
+        self.0.extents()
+    }
+
+    /// This rank's block of a matrix.
+    #[pyo3(signature = (x))]
+    fn shard(&self, x: PyRef<'_, PyArray>) -> PyResult<PyArray> {
+        array(self.0.shard(&x.tensor()))
+    }
+
+    /// The whole matrix from every rank's block.
+    #[pyo3(signature = (block, rows, columns))]
+    fn gather(&self, block: PyRef<'_, PyArray>, rows: usize, columns: usize) -> PyResult<PyArray> {
+        array(self.0.gather(&block.tensor(), [rows, columns]))
+    }
+
+    /// This rank's block of a product.
+    #[pyo3(signature = (a, b, inner))]
+    fn matmul(&self, a: PyRef<'_, PyArray>, b: PyRef<'_, PyArray>, inner: usize) -> PyResult<PyArray> {
+        array(self.0.matmul(&a.tensor(), &b.tensor(), inner))
     }
 }

@@ -95,6 +95,10 @@ fn describe(context: &mut Context) -> DlTensor {
     }
 }
 
+/// Frees an exported tensor.
+///
+/// # Safety
+/// The tensor was exported by `export_plain`, and is not used afterwards.
 unsafe extern "C" fn delete(managed: *mut Managed) {
     // SAFETY: both boxes were made by `export_plain`, and a deleter is called once.
     unsafe {
@@ -103,6 +107,10 @@ unsafe extern "C" fn delete(managed: *mut Managed) {
     }
 }
 
+/// Frees an exported tensor of the versioned kind.
+///
+/// # Safety
+/// The tensor was exported by `export_versioned`, and is not used afterwards.
 unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
     // SAFETY: both boxes were made by `export_versioned`, and a deleter is called once.
     unsafe {
@@ -112,6 +120,9 @@ unsafe extern "C" fn delete_versioned(managed: *mut ManagedVersioned) {
 }
 
 /// Frees a capsule that nobody consumed; a consumer renames it and frees the tensor itself.
+///
+/// # Safety
+/// Called by Python, once, with a capsule that an export here made.
 unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     // SAFETY: called by Python with a capsule that one of the functions below made.
     unsafe {
@@ -167,19 +178,19 @@ impl PyArray {
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
         if stream.is_some() {
-            return Err(raise("ArgumentError", "__dlpack__: memory of the host has no stream"));
+            return Err(raise("ArgumentError", "__dlpack__: host memory has no stream"));
         }
         if let Some((kind, id)) = dl_device
             && (kind, id) != (CPU, 0)
         {
             return Err(PyBufferError::new_err(format!(
-                "only the host (1, 0) is offered, not ({kind}, {id})"
+                "only the host (1, 0) is supported, not ({kind}, {id})"
             )));
         }
         let tensor = self.evaluated(py)?;
         let on_host = tensor.stored().or_raise()?.buffer.host_bytes().is_some();
         if copy == Some(false) && !on_host {
-            return Err(PyBufferError::new_err("the array is not in the host's memory: a copy is needed"));
+            return Err(PyBufferError::new_err("the array is not in host memory: a copy is needed"));
         }
         let tensor = if copy == Some(true) { crate::run::detached(py, || tensor.copied())? } else { tensor };
         let versioned = max_version.is_some_and(|(major, _)| major >= 1);
@@ -213,7 +224,7 @@ impl AsRef<[u8]> for Imported {
 
 impl Drop for Imported {
     fn drop(&mut self) {
-        // Deleters may touch Python objects; after the interpreter's end there is nothing left to delete.
+        // Deleters may touch Python objects; after interpreter shutdown there is nothing left to delete.
         let _ = Python::try_attach(|_| {
             // SAFETY: the pointer came out of a capsule that we renamed, so that we own it.
             unsafe {
@@ -233,7 +244,7 @@ impl Drop for Imported {
     }
 }
 
-/// The capsule of an object, in the newest form it knows.
+/// The capsule of an object, in the newest version that it supports.
 fn request<'py>(object: &Bound<'py, PyAny>, copying: Copying) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let arguments = PyDict::new(py);
@@ -244,7 +255,7 @@ fn request<'py>(object: &Bound<'py, PyAny>, copying: Copying) -> PyResult<Bound<
         Copying::Never => arguments.set_item("copy", false)?,
     }
     match object.call_method("__dlpack__", (), Some(&arguments)) {
-        // Producers older than version 1.0 know neither argument.
+        // Producers older than version 1.0 take neither argument.
         Err(error) if error.is_instance_of::<pyo3::exceptions::PyTypeError>(py) => {
             object.call_method0("__dlpack__")
         }
@@ -252,7 +263,7 @@ fn request<'py>(object: &Bound<'py, PyAny>, copying: Copying) -> PyResult<Bound<
     }
 }
 
-/// A tensor over another library's.
+/// A tensor over another library's tensor.
 pub fn import(object: &Bound<'_, PyAny>, device: &Device, copying: Copying) -> PyResult<Tensor> {
     let (kind, _): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
     if kind != CPU {
@@ -260,19 +271,20 @@ pub fn import(object: &Bound<'_, PyAny>, device: &Device, copying: Copying) -> P
         return Err(raise("DeviceError", message));
     }
     let capsule = request(object, copying)?;
-    let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| raise("ConversionError", "__dlpack__ gave no capsule"))?;
+    let capsule = capsule
+        .cast::<PyCapsule>()
+        .map_err(|_| raise("ConversionError", "__dlpack__ did not return a capsule"))?;
     let versioned = capsule.is_valid_checked(Some(VERSIONED));
     let (name, used) = if versioned { (VERSIONED, USED_VERSIONED) } else { (PLAIN, USED_PLAIN) };
     let pointer = capsule
         .pointer_checked(Some(name))
-        .map_err(|_| raise("ConversionError", "the capsule holds no unused DLPack tensor"))?;
+        .map_err(|_| raise("ConversionError", "the capsule holds no unconsumed DLPack tensor"))?;
     let managed = pointer.as_ptr();
     if versioned {
         // SAFETY: the capsule's name says that it holds this struct; the version comes first in every version.
         let major = unsafe { (*(managed as *const ManagedVersioned)).major };
         if major != 1 {
-            return Err(raise("FormatError", format!("DLPack version {major} is not known here")));
+            return Err(raise("FormatError", format!("unsupported DLPack version {major}")));
         }
     }
     // SAFETY: the capsule's name says which struct it holds.
@@ -285,7 +297,7 @@ pub fn import(object: &Bound<'_, PyAny>, device: &Device, copying: Copying) -> P
     };
     let Some(dtype) = dtype_of(tensor) else {
         let message = format!(
-            "from_dlpack: no dtype for code {}, {} bits, {} lanes",
+            "from_dlpack: unsupported dtype: code {}, {} bits, {} lanes",
             tensor.code, tensor.bits, tensor.lanes
         );
         return Err(raise("DTypeError", message));
@@ -306,23 +318,24 @@ pub fn import(object: &Bound<'_, PyAny>, device: &Device, copying: Copying) -> P
         return restride(&flat, &layout, dtype, device);
     }
     if copying == Copying::Never && device.info().kind != DeviceKind::Cpu {
-        return Err(raise("ArgumentError", format!("{device} cannot share this memory without a copy")));
+        return Err(raise("ArgumentError", format!("cannot share this memory with {device} without a copy")));
     }
     Tensor::from_host_on(HostMemory::new(memory), dtype, layout, device).or_raise()
 }
 
-/// How a tensor lies in memory: the layout from the lowest byte on, that byte, and the length.
+/// A tensor's memory: its layout from the lowest byte on, that byte, and the length.
 fn place(tensor: &DlTensor, dtype: DType) -> PyResult<(Layout, *const u8, usize)> {
-    let rank = usize::try_from(tensor.ndim).map_err(|_| raise("FormatError", "a negative number of axes"))?;
+    let rank = usize::try_from(tensor.ndim)
+        .map_err(|_| raise("FormatError", "from_dlpack: negative number of axes"))?;
     if rank > wootz_ir::shape::MAX_RANK {
         let most = wootz_ir::shape::MAX_RANK;
         return Err(raise(
             "ShapeError",
-            format!("from_dlpack: {rank} axes, and at most {most} are possible"),
+            format!("from_dlpack: {rank} axes, but at most {most} are supported"),
         ));
     }
     if rank > 0 && tensor.shape.is_null() {
-        return Err(raise("FormatError", "from_dlpack: a tensor with axes and no shape"));
+        return Err(raise("FormatError", "from_dlpack: the tensor has axes but no shape"));
     }
     let read = |pointer: *const i64| -> Vec<i64> {
         // SAFETY: the producer promises `ndim` entries.
@@ -343,10 +356,10 @@ fn place(tensor: &DlTensor, dtype: DType) -> PyResult<(Layout, *const u8, usize)
         return Ok((Layout::contiguous(&shape), first, 0));
     }
     if tensor.data.is_null() {
-        return Err(raise("FormatError", "from_dlpack: a tensor with elements and no memory"));
+        return Err(raise("FormatError", "from_dlpack: the tensor has elements but no memory"));
     }
     let size = dtype.size();
-    let too_far = || raise("ArgumentError", "from_dlpack: strides reach too far");
+    let too_far = || raise("ArgumentError", "from_dlpack: strides are out of range");
     let strides = layout.strides.iter().map(|&s| s.checked_mul(size as isize).ok_or_else(too_far));
     let strides: Vec<isize> = strides.collect::<PyResult<_>>()?;
     let (low, high) = byte_range(&shape, &strides, size)?;
@@ -354,7 +367,7 @@ fn place(tensor: &DlTensor, dtype: DType) -> PyResult<(Layout, *const u8, usize)
     Ok((layout, first.wrapping_offset(low), (high - low) as usize))
 }
 
-/// An array over the memory of another library's tensor, without a copy where the device can.
+/// An array that shares the memory of another library's tensor if the device supports it.
 #[pyfunction]
 #[pyo3(signature = (x, /, *, device=None, copy=None))]
 pub fn from_dlpack(

@@ -1,16 +1,16 @@
-//! Dtypes as Python objects, and everything that names one.
+//! Dtypes as Python objects, and conversion of names to them.
 
 use crate::errors::raise;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyType};
 use wootz::DType;
 
-/// The type of an array's elements. Equal to its own name and to the NumPy dtype of the same name.
+/// The type of an array's elements. Compares equal to its name and to the NumPy dtype of that name.
 #[pyclass(name = "DType", module = "wootz", frozen, from_py_object)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PyDType(pub DType);
 
-/// The name that Python people know a dtype by.
+/// Python's name for a dtype.
 pub const fn python_name(dtype: DType) -> &'static str {
     match dtype {
         DType::Bool => "bool",
@@ -33,16 +33,16 @@ fn from_text(name: &str) -> Option<DType> {
     DType::ALL.into_iter().find(|&d| python_name(d) == name || d.name() == name)
 }
 
-/// The dtype that an object names: a dtype of ours or of NumPy, a name, or one of `bool`, `int`, `float`.
+/// The dtype that an object names: a wootz or NumPy dtype, a name, or one of `bool`, `int`, `float`.
 pub fn dtype_of(object: &Bound<'_, PyAny>) -> PyResult<DType> {
     find_dtype(object)?.ok_or_else(|| {
         let names: Vec<&str> = DType::ALL.into_iter().map(python_name).collect();
         let shown = object.repr().map_or_else(|_| "an object".into(), |r| r.to_string());
-        raise("DTypeError", format!("{shown} is not a dtype; there are {}", names.join(", ")))
+        raise("DTypeError", format!("{shown} is not a dtype; use one of {}", names.join(", ")))
     })
 }
 
-/// The dtype that an object names, if it names one.
+/// The dtype that an object names, if any.
 pub fn find_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     if let Ok(dtype) = object.cast::<PyDType>() {
         return Ok(Some(dtype.get().0));
@@ -61,7 +61,7 @@ pub fn find_dtype(object: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
                 return Ok(Some(dtype));
             }
         }
-        // NumPy's scalar types are called as their dtypes; `bool_` was the older name of one.
+        // NumPy's scalar types have their dtypes' names; `bool_` is an older name of one.
         let name = class.name()?;
         return Ok(from_text(name.to_cow()?.trim_end_matches('_')));
     }
@@ -83,7 +83,7 @@ impl PyDType {
         dtype_of(object).map(PyDType)
     }
 
-    /// The name, as NumPy has it.
+    /// NumPy's name for it.
     #[getter]
     fn name(&self) -> &'static str {
         python_name(self.0)
@@ -95,7 +95,7 @@ impl PyDType {
         self.0.size()
     }
 
-    /// ``b``, ``i``, ``u`` or ``f``, as NumPy has it.
+    /// The kind, as in NumPy: ``b``, ``i``, ``u`` or ``f``.
     #[getter]
     fn kind(&self) -> &'static str {
         match self.0.kind() {
@@ -106,13 +106,13 @@ impl PyDType {
         }
     }
 
-    /// The common dtype of this and another, or None where there is none.
+    /// The promoted dtype of this and another, or None if there is none.
     fn promote(&self, other: PyDType) -> Option<PyDType> {
         self.0.promote(other.0).map(PyDType)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        // Built-in types are no dtypes here: `float32 == float` would say nothing.
+        // Built-in types are not dtypes here: `float32 == float` would be meaningless.
         if other.is_instance_of::<PyType>() && !other.hasattr("dtype")? {
             return Ok(false);
         }

@@ -1,4 +1,4 @@
-//! Methods and functions of elementwise ops, made from the op table.
+//! Methods and functions of elementwise ops, generated from the op table.
 
 use crate::array::{PyArray, array};
 use crate::convert::{Copying, is_number, number_of, scalar, tensor_of};
@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use wootz::{Device, Tensor};
 use wootz_ir::ElementwiseOp;
 
-/// An op over arrays and numbers: the first array says what the numbers become.
+/// An op over arrays and numbers: the first array determines what the numbers become.
 pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyArray> {
-    // The condition of `where` says nothing about the others.
+    // The condition of `where` does not affect the dtype of the others.
     let skip = usize::from(op == ElementwiseOp::Where);
     let mut like = None;
     for argument in arguments[skip..].iter().chain(&arguments[..skip]) {
@@ -23,7 +23,7 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
         Some(like) => like,
         None => {
             let number = number_of(arguments[skip])?;
-            let number = number.ok_or_else(|| raise("ConversionError", "an array or a number is needed"))?;
+            let number = number.ok_or_else(|| raise("ConversionError", "expected an array or a number"))?;
             scalar(number, None, &Device::current().or_raise()?)?
         }
     };
@@ -41,7 +41,7 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
     array(Tensor::elementwise(op, &references))
 }
 
-/// The tensor of the argument that decides, on the device of the first array among the arguments.
+/// The argument that determines dtypes, as a tensor on the device of the first array argument.
 fn first_tensor(argument: &Bound<'_, PyAny>, all: &[&Bound<'_, PyAny>]) -> PyResult<Tensor> {
     if let Ok(own) = argument.cast::<PyArray>() {
         return Ok(own.get().tensor());
@@ -90,7 +90,7 @@ macro_rules! row {
             apply(ElementwiseOp::$variant, &[x1, x2])
         }
     };
-    // Python calls it `where`, which is a word of Rust; `clip` has optional bounds. Both are written out below.
+    // Python calls it `where`, a keyword in Rust; `clip` has optional bounds. Both are written out below.
     ($doc:literal ternary Where $name:ident) => {};
     ($doc:literal ternary Clip $name:ident) => {};
     ($doc:literal ternary $variant:ident $name:ident) => {
@@ -134,7 +134,7 @@ fn where_(condition: &Bound<'_, PyAny>, x1: &Bound<'_, PyAny>, x2: &Bound<'_, Py
     apply(ElementwiseOp::Where, &[condition, x1, x2])
 }
 
-/// Each element limited to the range from ``min`` to ``max``; a bound may be absent. The dtype stays.
+/// Each element clamped to the range from ``min`` to ``max``; either bound may be omitted. The dtype is unchanged.
 #[pyfunction]
 #[pyo3(signature = (x, /, min=None, max=None))]
 pub fn clip(
@@ -164,7 +164,7 @@ fn device_for(x: &Bound<'_, PyAny>) -> PyResult<Device> {
 
 #[pymethods]
 impl PyArray {
-    /// Each element limited to the range from ``min`` to ``max``; a bound may be absent.
+    /// Each element clamped to the range from ``min`` to ``max``; either bound may be omitted.
     #[pyo3(name = "clip", signature = (min=None, max=None))]
     fn clip_method(
         slf: &Bound<'_, Self>,
@@ -175,7 +175,7 @@ impl PyArray {
     }
 }
 
-/// The rows of the op table: name, operands, documentation. Stubs and documentation are made from it.
+/// The rows of the op table: name, operands, documentation. Stubs and documentation are generated from it.
 #[pyfunction]
 fn _op_table() -> Vec<(&'static str, usize, &'static str)> {
     ElementwiseOp::ALL.iter().map(|op| (op.name(), op.row().arity, op.row().doc)).collect()

@@ -1,7 +1,7 @@
 //! Errors of the engine as Python exceptions.
 //!
-//! The classes live in `wootz/errors.py`, where a class can derive from ours and from the built-in one that Python people
-//! expect. This file only says which error becomes which class.
+//! The classes are defined in `wootz/errors.py`, where a class can derive both from ours and from the matching
+//! built-in one. This file only maps errors to classes.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -9,7 +9,7 @@ use pyo3::types::PyModule;
 use wootz::Error;
 use wootz_ir::Fault;
 
-/// The classes' module, found once.
+/// The module of the classes, imported once.
 static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 
 /// An exception of the class with this name in `wootz.errors`.
@@ -25,7 +25,7 @@ pub fn raise(class: &str, message: impl Into<String>) -> PyErr {
     })
 }
 
-/// The class that an error of the engine becomes.
+/// The class of an engine error.
 fn class_of(error: &Error) -> &'static str {
     match error {
         Error::Broadcast { .. } | Error::Shape { .. } => "ShapeError",
@@ -47,24 +47,24 @@ fn class_of(error: &Error) -> &'static str {
     }
 }
 
-/// An error of the engine as an exception.
+/// Converts an engine error to an exception.
 pub fn from_engine(error: Error) -> PyErr {
-    if let Error::Io { path, detail, code } = &error {
-        return from_io(path, detail, *code);
+    if let Error::Io { path, source } = &error {
+        return from_io(path, source);
     }
     raise(class_of(&error), in_python_words(&error.to_string()))
 }
 
-/// A failure on a path, with the system's number, its words and the path as Python's own exceptions have them.
-fn from_io(path: &str, detail: &str, code: Option<i32>) -> PyErr {
-    let Some(code) = code else { return raise("FileError", format!("{path}: {detail}")) };
+/// An I/O error on a path, with errno, message and path as in Python's own exceptions.
+fn from_io(path: &str, error: &std::io::Error) -> PyErr {
+    let Some(code) = error.raw_os_error() else { return raise("FileError", format!("{path}: {error}")) };
     Python::attach(|py| {
         let made = py.import("wootz.errors").and_then(|m| m.getattr("_file_error")?.call1((code, path)));
         made.map_or_else(|error| error, PyErr::from_value)
     })
 }
 
-/// Dtypes as Python names them. The engine calls them as Rust does.
+/// Dtypes by their Python names. The engine uses Rust's.
 fn in_python_words(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     let mut rest = text;
@@ -80,7 +80,7 @@ fn in_python_words(text: &str) -> String {
     words + rest
 }
 
-/// Turns results of the engine into results of Python.
+/// Converts engine results to Python results.
 pub trait OrRaise<T> {
     /// The value, or the exception.
     fn or_raise(self) -> PyResult<T>;
@@ -92,14 +92,14 @@ impl<T> OrRaise<T> for wootz::Result<T> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
     text.unwrap_or("no message").to_string()
 }
 
-/// The exception for a panic: a bug of ours, never a reason to end the process.
+/// The exception for a panic: a bug in wootz, which must never end the process.
 pub fn from_panic(payload: &(dyn std::any::Any + Send)) -> PyErr {
     let text = panic_text(payload);
     raise("InternalError", format!("a bug in wootz, please report it: {text}"))

@@ -1,4 +1,4 @@
-//! Arrays seen by others in place: the buffer protocol.
+//! Sharing arrays in place: the buffer protocol.
 
 use crate::array::PyArray;
 use crate::errors::raise;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::ffi::{CStr, c_int, c_void};
 use wootz::{DType, Layout, Tensor};
 
-/// Memory of the host that holds a tensor's elements.
+/// Host memory that holds a tensor's elements.
 pub struct HostView {
     /// Keeps the memory alive.
     pub tensor: Tensor,
@@ -33,7 +33,7 @@ impl HostView {
     }
 }
 
-/// The memory of an array, computed if need be; copied to the host where the device has memory of its own.
+/// The memory of an array, computed if necessary; copied to the host if the device has its own memory.
 pub fn host_view(py: Python<'_>, tensor: &Tensor) -> PyResult<HostView> {
     evaluate(py, &[tensor])?;
     let place = |tensor: &Tensor| -> wootz::Result<Option<HostView>> {
@@ -51,14 +51,11 @@ pub fn host_view(py: Python<'_>, tensor: &Tensor) -> PyResult<HostView> {
             tensor.shape(),
             &wootz::Device::cpu(),
         )?;
-        place(&host)?.ok_or_else(|| wootz::Error::Device {
-            device: "cpu".into(),
-            detail: "memory of the host cannot be read in place".into(),
-        })
+        place(&host)?.ok_or_else(|| wootz::Error::device("cpu", "host memory cannot be read in place"))
     })
 }
 
-/// The format letter of a dtype in the buffer protocol.
+/// The format character of a dtype in the buffer protocol.
 fn format(dtype: DType) -> Option<&'static CStr> {
     Some(match dtype {
         DType::Bool => c"?",
@@ -93,7 +90,7 @@ impl PyArray {
             return Err(PyBufferError::new_err("no view to fill"));
         }
         if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
-            return Err(PyBufferError::new_err("arrays never change: the buffer is read-only"));
+            return Err(PyBufferError::new_err("arrays are immutable: the buffer is read-only"));
         }
         let tensor = slf.get().tensor();
         let Some(format) = format(tensor.dtype()) else {
@@ -153,13 +150,13 @@ impl PyArray {
         unsafe { drop(Box::from_raw((*view).internal as *mut Export)) };
     }
 
-    /// The address of the first element in the host's memory. The array is computed; the address holds while it lives.
+    /// The address of the first element in host memory, valid while the array lives. Evaluates the array.
     #[getter]
     fn data_ptr(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(host_view(py, &self.tensor())?.start() as usize)
     }
 
-    /// The distance in bytes between neighbours along each axis, as the value lies in memory.
+    /// The strides in bytes. Evaluates the array.
     #[getter]
     fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyTuple>> {
         pyo3::types::PyTuple::new(py, host_view(py, &self.tensor())?.byte_strides())

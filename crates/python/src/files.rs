@@ -1,4 +1,4 @@
-//! Arrays in files.
+//! Loading and saving arrays.
 
 use crate::array::PyArray;
 use crate::device::device_of;
@@ -29,7 +29,7 @@ pub fn _load_npz(
     Ok(found.into_iter().map(|(name, tensor)| (name, PyArray::new(tensor))).collect())
 }
 
-/// Arrays by name from a safetensors file, which is mapped, not read.
+/// Arrays by name from a safetensors file, which is memory-mapped.
 #[pyfunction]
 #[pyo3(signature = (path, *, device=None))]
 pub fn _load_safetensors(
@@ -42,7 +42,7 @@ pub fn _load_safetensors(
     Ok(found.into_iter().map(|(name, tensor)| (name, PyArray::new(tensor))).collect())
 }
 
-/// Writes an array to a ``.npy`` file, whole or not at all.
+/// Writes an array to a ``.npy`` file, atomically.
 #[pyfunction]
 pub fn save_npy(py: Python<'_>, path: PathBuf, array: PyRef<'_, PyArray>) -> PyResult<()> {
     let tensor = array.evaluated(py)?;
@@ -81,8 +81,8 @@ pub fn _save_safetensors(
 /// Metadata by name, and arrays by name.
 type Contents = (Vec<(String, Py<PyAny>)>, Vec<(String, PyArray)>);
 
-/// The metadata and the arrays of a GGUF file, which is mapped, not read. Quantised tensors are decoded to float32 when they are
-/// computed.
+/// The metadata and arrays of a GGUF file, which is memory-mapped. Quantised tensors are decoded to float32 when they
+/// are evaluated.
 #[pyfunction]
 #[pyo3(signature = (path, *, device=None))]
 pub fn _load_gguf(py: Python<'_>, path: PathBuf, device: Option<&Bound<'_, PyAny>>) -> PyResult<Contents> {
@@ -100,7 +100,7 @@ pub fn _load_gguf(py: Python<'_>, path: PathBuf, device: Option<&Bound<'_, PyAny
 
 fn from_gguf(error: wootz_gguf::Error) -> PyErr {
     match error {
-        wootz_gguf::Error::Io { path, source, .. } => from_engine(wootz::Error::io(path, &source)),
+        wootz_gguf::Error::Io { path, source, .. } => from_engine(wootz::Error::io(path, source)),
         other => raise("FormatError", other.to_string()),
     }
 }
@@ -165,14 +165,15 @@ fn gguf_tensor(gguf: &Gguf, tensor: &wootz_gguf::Tensor, device: &Device) -> PyR
     loaded.map_err(from_engine)
 }
 
-/// Rows in blocks, decoded when they are computed.
+/// Quantised rows, decoded when they are evaluated.
 fn decoded(
     memory: HostMemory,
     tensor: &wootz_gguf::Tensor,
     shape: wootz::Shape,
     device: &Device,
 ) -> wootz::Result<Tensor> {
-    let format = tensor.kind.format().ok_or_else(|| wootz::Error::argument("load", "no such format"))?;
+    let format =
+        tensor.kind.format().ok_or_else(|| wootz::Error::argument("load", "unsupported tensor format"))?;
     let width = shape.last().copied().unwrap_or(1).max(1);
     let rows = shape.count() / width;
     let row_bytes = width / format.block_len() * format.block_bytes();

@@ -5,10 +5,10 @@ use crate::convert::{Copying, check_fits, number_of, scalar, tensor_of, typed_nu
 use crate::errors::{OrRaise, raise};
 use crate::trace::PyParameter;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PySlice, PyTuple};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wootz::{DType, Index, Number, Selector, Tensor};
+use wootz::{DType, Index, Number, Selector, Tensor, Tiny};
 
 /// A key's parts.
 fn selectors(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Vec<Selector>> {
@@ -22,7 +22,7 @@ fn selectors(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Vec<Selector>>
     }
     let named: usize = parts.iter().map(Selector::axes).sum();
     let Some(missing) = tensor.rank().checked_sub(named) else {
-        let message = format!("{named} axes are indexed of an array of shape {}", tensor.shape());
+        let message = format!("too many indices: {named} for an array of shape {}", tensor.shape());
         return Err(raise("OutOfRangeError", message));
     };
     check_masks(tensor, &parts, missing)?;
@@ -30,10 +30,10 @@ fn selectors(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Vec<Selector>>
     Ok(parts)
 }
 
-/// Positions that are looked at before anything runs, so that an error can say which is wrong.
+/// Indices that are checked before anything runs, so that an error can name the wrong one.
 const FEW: usize = 4096;
 
-/// A few positions that are known already are checked here; others when they are used.
+/// Small index arrays with known values are checked here; others when they are used.
 fn check_positions(tensor: &Tensor, parts: &[Selector], rest: usize) -> PyResult<()> {
     let mut axis = 0;
     for part in parts {
@@ -59,7 +59,7 @@ fn check_positions(tensor: &Tensor, parts: &[Selector], rest: usize) -> PyResult
     Ok(())
 }
 
-/// A mask that does not fit its axes is an index out of range to Python people.
+/// A mask that does not fit its axes is an index out of range in Python.
 fn check_masks(tensor: &Tensor, parts: &[Selector], rest: usize) -> PyResult<()> {
     let mut axis = 0;
     for part in parts {
@@ -67,7 +67,7 @@ fn check_masks(tensor: &Tensor, parts: &[Selector], rest: usize) -> PyResult<()>
             let covered = tensor.shape().get(axis..axis + mask.rank());
             if covered.is_some_and(|covered| covered != &**mask.shape()) {
                 let message = format!(
-                    "a mask of shape {} does not fit axis {axis} and what follows of shape {}",
+                    "a mask of shape {} does not match the axes from {axis} on of shape {}",
                     mask.shape(),
                     tensor.shape()
                 );
@@ -104,17 +104,17 @@ fn selector(tensor: &Tensor, item: &Bound<'_, PyAny>) -> PyResult<Selector> {
     if let Ok(parameter) = item.cast::<PyParameter>() {
         return match parameter.get().look() {
             Number::Int(index) => Ok(Selector::Basic(Index::At(index))),
-            _ => Err(raise("OutOfRangeError", "an index is an integer, not a float")),
+            _ => Err(raise("OutOfRangeError", "an index must be an integer, not a float")),
         };
     }
-    // Integers of NumPy are indices, its arrays and lists are index arrays.
+    // NumPy integers are indices; its arrays and lists are index arrays.
     if let Ok(index) = item.extract::<i64>()
         && !item.hasattr("__len__")?
     {
         return Ok(Selector::Basic(Index::At(index)));
     }
     match tensor_of(item, None, tensor.device(), Copying::IfNeeded) {
-        // An empty list has no kind of its own; here it can only mean no position.
+        // An empty list has no dtype; here it can only mean no positions.
         Ok(index) if index.count() == 0 && index.dtype().is_float() => {
             Ok(Selector::At(index.cast(DType::I64).or_raise()?))
         }
@@ -122,7 +122,7 @@ fn selector(tensor: &Tensor, item: &Bound<'_, PyAny>) -> PyResult<Selector> {
         Err(_) => {
             let class = item.get_type().name()?.to_string();
             let message =
-                format!("an index is an integer, a slice, None, an ellipsis or an array, not a {class}");
+                format!("an index must be an integer, a slice, None, an ellipsis or an array, not a {class}");
             Err(raise("OutOfRangeError", message))
         }
     }
@@ -134,19 +134,29 @@ fn array_selector(index: Tensor) -> PyResult<Selector> {
         dtype if dtype.is_integer() => Ok(Selector::At(index)),
         dtype => {
             let name = crate::dtype::python_name(dtype);
-            Err(raise("OutOfRangeError", format!("index arrays hold integers or bools, not {name}")))
+            Err(raise("OutOfRangeError", format!("index arrays must hold integers or bools, not {name}")))
         }
     }
 }
 
 fn range(slice: &Bound<'_, PySlice>) -> PyResult<Index> {
+    let (mut start, mut stop, mut step) = (0, 0, 0);
+    // SAFETY: the object is a slice, and the places are this function's.
+    let status = unsafe { pyo3::ffi::PySlice_Unpack(slice.as_ptr(), &mut start, &mut stop, &mut step) };
+    if status == 0 {
+        // Bounds that are left out, or beyond 64 bits, exceed any axis on their side.
+        let bound = |b: isize| Some((b as i64).clamp(i64::MIN / 2, i64::MAX / 2));
+        return Ok(Index::Range { start: bound(start), stop: bound(stop), step: step as i64 });
+    }
+    // Part by part, to say what is wrong.
+    drop(PyErr::take(slice.py()));
     let bound = |name: &str| -> PyResult<Option<i64>> {
         let value = slice.getattr(name)?;
         if value.is_none() {
             return Ok(None);
         }
         let value = value.call_method0("__index__")?;
-        // Bounds beyond 64 bits are beyond every axis.
+        // Bounds beyond 64 bits exceed any axis.
         match value.extract::<i64>() {
             Ok(value) => Ok(Some(value)),
             Err(_) => Ok(Some(if value.lt(0)? { i64::MIN / 2 } else { i64::MAX / 2 })),
@@ -154,13 +164,20 @@ fn range(slice: &Bound<'_, PySlice>) -> PyResult<Index> {
     };
     let step = bound("step")?.unwrap_or(1);
     if step == 0 {
-        return Err(raise("ArgumentError", "a slice with a step of 0"));
+        return Err(raise("ArgumentError", "the step of a slice must not be 0"));
     }
     let clamp = |b: Option<i64>| b.map(|b| b.clamp(i64::MIN / 2, i64::MAX / 2));
     Ok(Index::Range { start: clamp(bound("start")?), stop: clamp(bound("stop")?), step })
 }
 
-/// A value that is assigned to elements of a tensor. A number must fit its dtype; arrays are cast to it.
+/// The part of a tensor that a key denotes.
+fn selected(py: Python<'_>, tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<PyArray> {
+    let parts = selectors(tensor, key)?;
+    evaluate_masks(py, &parts)?;
+    array(tensor.select(&parts))
+}
+
+/// A value that is assigned to elements of a tensor. A number must fit its dtype; arrays are cast.
 fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
     if let Ok(parameter) = value.cast::<PyParameter>() {
         return parameter.get().operand("assignment", tensor);
@@ -177,16 +194,21 @@ fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
 #[pymethods]
 impl PyArray {
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<PyArray> {
-        let tensor = self.tensor();
         if key.is_exact_instance_of::<PyInt>()
             && let Ok(at) = key.extract()
+        {
+            return match self.element(at) {
+                Some(element) => Ok(element),
+                None => self.row(py, key, at),
+            };
+        }
+        let tensor = self.tensor();
+        if let Ok(slice) = key.cast_exact::<PySlice>()
             && tensor.rank() > 0
         {
-            return array(tensor.row(at));
+            return array(tensor.index(&[range(slice)?]));
         }
-        let parts = selectors(&tensor, key)?;
-        evaluate_masks(py, &parts)?;
-        array(tensor.select(&parts))
+        selected(py, &tensor, key)
     }
 
     fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -206,9 +228,9 @@ impl PyArray {
     fn __iter__(&self, py: Python<'_>) -> PyResult<PyItems> {
         let tensor = self.tensor();
         let Some(&length) = tensor.shape().first() else {
-            return Err(raise("ConversionError", "an array without axes has no items"));
+            return Err(raise("ConversionError", "a zero-dimensional array has no items"));
         };
-        // Computed once and not for every item; a traced function has no values.
+        // Computed once instead of per item; a traced function has no values.
         if crate::trace::current() == 0 {
             crate::run::evaluate(py, &[&tensor])?;
         }
@@ -223,7 +245,7 @@ impl PyArray {
     }
 }
 
-/// The slices of an array along its first axis, one after the other.
+/// The slices of an array along its first axis.
 #[pyclass(name = "_Items", module = "wootz._native", frozen)]
 pub struct PyItems {
     tensor: Tensor,
@@ -242,7 +264,12 @@ impl PyItems {
         if at >= self.length {
             return Ok(None);
         }
-        array(self.tensor.row(at as i64)).map(Some)
+        let element =
+            if crate::trace::current() == 0 { Tiny::element(&self.tensor, at as i64) } else { None };
+        match element {
+            Some(element) => Ok(Some(PyArray::of(element))),
+            None => array(self.tensor.row(at as i64)).map(Some),
+        }
     }
 
     fn __length_hint__(&self) -> usize {
@@ -250,7 +277,7 @@ impl PyItems {
     }
 }
 
-/// The integers of a key that has nothing else.
+/// The integers of a key that has only integers.
 fn coordinates(key: &Bound<'_, PyAny>) -> Option<SmallVec<[i64; 4]>> {
     if key.is_exact_instance_of::<PyInt>() {
         return Some(SmallVec::from_slice(&[key.extract().ok()?]));
@@ -266,51 +293,72 @@ fn coordinates(key: &Bound<'_, PyAny>) -> Option<SmallVec<[i64; 4]>> {
     Some(coordinates)
 }
 
-/// Bytes that are written in place; more are left to a plan, which shares them out among threads.
-const FEW_BYTES: usize = 1 << 16;
-
 impl PyArray {
-    /// Sets one element, or the slice that leading coordinates name, in place where that is possible: the array is evaluated for
-    /// it, since a loop of assignments would otherwise copy it as often. Returns whether it was done.
-    fn set_at(&self, py: Python<'_>, coordinates: &[i64], value: &Bound<'_, PyAny>) -> PyResult<bool> {
-        if crate::trace::current() != 0 || !self.is_on_host() || value.is_instance_of::<PyParameter>() {
-            return Ok(false);
-        }
-        let number = number_of(value)?;
-        let row = match (number, value.cast::<PyArray>()) {
-            (Some(_), _) => None,
-            (None, Ok(row)) => Some(row.get().evaluated(py)?),
-            (None, Err(_)) => return Ok(false),
-        };
-        if !self.is_ready() {
-            self.evaluated(py)?;
-        }
-        self.try_in_place(|tensor| {
-            let dtype = tensor.dtype();
-            let slice = tensor.shape().get(coordinates.len()..).unwrap_or_default();
-            let count: usize = slice.iter().product();
-            if count * dtype.size() > FEW_BYTES {
-                return Ok(false);
-            }
-            match (number, &row) {
-                (Some(number), _) => {
-                    check_fits(number, dtype)?;
-                    let element = number.to_bytes(dtype);
-                    if count == 1 {
-                        return tensor.write_in_place(coordinates, &element).or_raise();
-                    }
-                    tensor.write_in_place(coordinates, &element.repeat(count)).or_raise()
-                }
-                (None, Some(row)) if **row.shape() == *slice => {
-                    tensor.copy_in_place(coordinates, row).or_raise()
-                }
-                (None, _) => Ok(false),
-            }
-        })
+    /// The slice at a position of the first axis.
+    fn row(&self, py: Python<'_>, key: &Bound<'_, PyAny>, at: i64) -> PyResult<PyArray> {
+        let tensor = self.tensor();
+        if tensor.rank() > 0 { array(tensor.row(at)) } else { selected(py, &tensor, key) }
     }
 }
 
-/// Masks are computed here, without the interpreter lock, and not while a selection is built.
+/// Maximum number of bytes written in place; larger writes use a plan, which distributes them over threads.
+const FEW_BYTES: usize = 1 << 16;
+
+impl PyArray {
+    /// Sets a single element, or the slice at leading coordinates, in place if possible: the array is evaluated for
+    /// that, since a loop of assignments would otherwise copy it each time. Returns whether it was done.
+    fn set_at(&self, py: Python<'_>, coordinates: &[i64], value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if crate::trace::current() != 0 {
+            return Ok(false);
+        }
+        let plain = value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
+        if !plain && value.is_instance_of::<PyParameter>() {
+            return Ok(false);
+        }
+        if let Some(number) = number_of(value)? {
+            return self.in_place(py, |tensor| set_number(tensor, coordinates, number));
+        }
+        let Ok(row) = value.cast::<PyArray>() else { return Ok(false) };
+        let row = row.get().evaluated(py)?;
+        self.in_place(py, |tensor| {
+            let slice = tensor.shape().get(coordinates.len()..).unwrap_or_default();
+            if **row.shape() != *slice || row.count() * row.dtype().size() > FEW_BYTES {
+                return Ok(false);
+            }
+            tensor.copy_in_place(coordinates, &row).or_raise()
+        })
+    }
+
+    /// Modifies the value in place with `change`, after it has been computed if necessary.
+    fn in_place(&self, py: Python<'_>, change: impl Fn(&mut Tensor) -> PyResult<bool>) -> PyResult<bool> {
+        // It has a value most of the time, which the change itself finds out.
+        if self.try_in_place(&change)? {
+            return Ok(true);
+        }
+        if !self.is_on_host() || self.is_ready() {
+            return Ok(false);
+        }
+        self.evaluated(py)?;
+        self.try_in_place(change)
+    }
+}
+
+/// Sets the element, or the slice, at leading coordinates to a number, in place if possible.
+fn set_number(tensor: &mut Tensor, coordinates: &[i64], number: Number) -> PyResult<bool> {
+    let dtype = tensor.dtype();
+    let count: usize = tensor.shape().get(coordinates.len()..).unwrap_or_default().iter().product();
+    if count * dtype.size() > FEW_BYTES {
+        return Ok(false);
+    }
+    check_fits(number, dtype)?;
+    let element = number.to_bytes(dtype);
+    if count == 1 {
+        return tensor.write_in_place(coordinates, &element).or_raise();
+    }
+    tensor.write_in_place(coordinates, &element.repeat(count)).or_raise()
+}
+
+/// Masks are evaluated here, without the GIL, and not while a selection is being built.
 fn evaluate_masks(py: Python<'_>, parts: &[Selector]) -> PyResult<()> {
     for part in parts {
         if let Selector::Where(mask) = part {

@@ -1,13 +1,14 @@
 //! Wootz from Python: the native half of the `wootz` package.
 //!
-//! Promises: no call aborts the process. Errors of the engine become exceptions of the `wootz.Error` family, panics become
-//! `wootz.InternalError`. Whatever computes releases the interpreter lock, unless the work is smaller than the releasing. All
-//! classes may be used from many threads at once.
-//! Not promised: that memory which NumPy shares with an array stays as it is; whoever writes to it changes the array.
+//! Promises: no call aborts the process. Engine errors become exceptions of the `wootz.Error` family, panics become
+//! `wootz.InternalError`. Computations release the GIL, unless the work is shorter than releasing it. All classes can
+//! be used from several threads at once.
+//! Not promised: that memory shared with NumPy stays unchanged; writing to it changes the array.
 
 mod array;
 mod batch;
 mod compile;
+mod content;
 mod convert;
 mod create;
 mod device;
@@ -45,6 +46,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::PyDevice>()?;
     module.add_class::<compile::PyCompiled>()?;
     module.add_class::<distributed::PyGroup>()?;
+    module.add_class::<distributed::PyGrid>()?;
     module.add_class::<llm::PyEmbedder>()?;
     module.add_class::<trace::PyParameter>()?;
     module.add_class::<index::PyItems>()?;

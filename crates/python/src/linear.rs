@@ -9,7 +9,7 @@ use wootz::{AttentionOptions, CustomKernel, Device, GpuSource, Language, Number,
 
 #[pymethods]
 impl PyArray {
-    /// The matrix product, as NumPy has it.
+    /// The matrix product, as in NumPy.
     #[pyo3(signature = (other, /))]
     fn matmul(&self, other: PyRef<'_, PyArray>) -> PyResult<PyArray> {
         array(self.tensor().matmul(&other.tensor()))
@@ -30,9 +30,9 @@ impl PyArray {
 
 /// Scaled-dot-product attention of q ``[b, h, t, d]``, k ``[b, g, s, d]`` and v ``[b, g, s, e]``.
 ///
-/// ``mask`` broadcasts to ``[b, h, t, s]``: a bool mask keeps where it is true, a float mask is added. ``position`` makes it
-/// causal: query ``t`` sees keys up to ``position + t``. ``sinks`` has a score for each head that takes its part of the softmax and
-/// gives nothing.
+/// ``mask`` broadcasts to ``[b, h, t, s]``: a bool mask keeps positions where it is true, a float mask is added.
+/// ``position`` makes it causal: query ``t`` sees keys up to ``position + t``. ``sinks`` has a score per head that
+/// takes part in the softmax but contributes nothing.
 #[pyfunction]
 #[pyo3(signature = (q, k, v, *, scale=None, mask=None, sinks=None, position=None, window=None, softcap=None))]
 pub fn attention(
@@ -61,7 +61,7 @@ pub fn attention(
     array(q.attention(&k.tensor(), &v.tensor(), options))
 }
 
-/// Sums of products by index letters, as NumPy's ``einsum``.
+/// Einstein summation, as in NumPy's ``einsum``.
 #[pyfunction]
 #[pyo3(signature = (subscripts, /, *operands))]
 pub fn einsum(subscripts: &str, operands: Vec<Bound<'_, PyAny>>) -> PyResult<PyArray> {
@@ -76,7 +76,7 @@ pub fn einsum(subscripts: &str, operands: Vec<Bound<'_, PyAny>>) -> PyResult<PyA
     array(Tensor::einsum(subscripts, &tensors.iter().collect::<Vec<_>>()))
 }
 
-/// A kernel of the user's as a node of the graph: it reads arrays in row-major order and writes one whole result.
+/// A user's kernel as a graph node: it reads arrays in row-major order and writes one result.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Source {
@@ -100,7 +100,10 @@ pub fn _custom(
         "msl" => Language::Msl,
         "wgsl" => Language::Wgsl,
         other => {
-            return Err(raise("ArgumentError", format!("a kernel is written in msl or wgsl, not {other:?}")));
+            return Err(raise(
+                "ArgumentError",
+                format!("a kernel must be written in msl or wgsl, not {other:?}"),
+            ));
         }
     };
     let triple = |(x, y, z): (usize, usize, usize)| [x, y, z];

@@ -20,7 +20,8 @@ use wootz_llm::estimate::CacheFormat;
 use wootz_llm::sampling::Sampling;
 use wootz_llm::tokenizer::Encoding;
 use wootz_llm::{
-    EmbedOptions, Embedder, Error, Generated, Model, ModelOptions, Request, Session, SessionOptions,
+    Adapter, EmbedOptions, Embedder, Error, Generated, Model, ModelOptions, ModelSource, Request, Session,
+    SessionOptions, Speculation,
 };
 use wootz_server::{Loaded, Offer};
 
@@ -40,9 +41,11 @@ pub struct PyModel {
     pub options: SessionOptions,
     /// The sequence of the last call, so that the next one computes only what is new.
     pub session: Arc<Mutex<Option<Session>>>,
+    /// The speculative decoder, which one call at a time can use.
+    speculation: Arc<Mutex<Option<Speculation>>>,
 }
 
-/// How tokens are chosen and when to stop, as Python gives it.
+/// Sampling and stopping options from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Settings {
@@ -57,7 +60,7 @@ pub struct Settings {
 }
 
 impl PyModel {
-    /// The sequence of the last call, or a new one if another call has it.
+    /// The sequence of the last call, or a new one if another call is using it.
     pub fn session(&self) -> PyResult<Session> {
         match self.session.lock().take() {
             Some(session) => Ok(session),
@@ -65,7 +68,7 @@ impl PyModel {
         }
     }
 
-    /// A request with these settings, and for the others what the model file recommends.
+    /// A request with these settings; the others default to the model file's recommendations.
     pub fn request(&self, prompt: Vec<u32>, settings: &Settings) -> PyResult<Request> {
         let recommended = self.model.sampling();
         let request = Request {
@@ -97,6 +100,8 @@ impl PyModel {
         context: usize,
         cache: &str,
         precise: bool,
+        lora: Vec<(PathBuf, f32)>,
+        draft: Option<PathBuf>,
     ) -> PyResult<PyModel> {
         let device = device_of(device)?;
         let known = |name: &str| match name {
@@ -112,16 +117,28 @@ impl PyModel {
             return Err(raise("FileError", format!("{shown}: no such file or folder")));
         }
         let options = SessionOptions { context, cache, ..SessionOptions::default() };
-        let model = interruptible(py, move || {
-            let gguf = wootz_llm::hub::open(&path)?;
-            Model::place(gguf, &device, ModelOptions { precise }, options, &mut |_| {})
+        let loaded = interruptible(py, move || -> wootz_llm::Result<_> {
+            let adapters =
+                lora.iter().map(|(file, scale)| Adapter::open(file, *scale)).collect::<Result<_, _>>()?;
+            let source = ModelSource { gguf: wootz_llm::hub::open(&path)?, adapters };
+            let model = Model::place(source, &device, ModelOptions { precise }, options, &mut |_| {})?;
+            let speculation = match draft {
+                None => None,
+                Some(draft) if draft.as_os_str() == "lookup" => Some(Speculation::lookup()),
+                Some(draft) => {
+                    let draft = Model::open(draft, model.device(), ModelOptions { precise })?;
+                    Some(Speculation::draft(&Arc::new(draft), &model, options)?)
+                }
+            };
+            Ok((Arc::new(model), speculation))
         })?;
-        let model = Arc::new(model.map_err(from_llm)?);
+        let (model, speculation) = loaded.map_err(from_llm)?;
         let session = Session::new(&model, options).map_err(from_llm)?;
-        Ok(PyModel { model, options, session: Arc::new(Mutex::new(Some(session))) })
+        let (session, speculation) = (Mutex::new(Some(session)), Mutex::new(speculation));
+        Ok(PyModel { model, options, session: Arc::new(session), speculation: Arc::new(speculation) })
     }
 
-    /// Serves the model over HTTP, under a name.
+    /// Serves the model over HTTP under a name.
     fn serve(
         &self,
         py: Python<'_>,
@@ -142,19 +159,20 @@ impl PyModel {
         PyServer::start(py, vec![offer], listening)
     }
 
-    /// Starts to continue a sequence of tokens.
+    /// Starts generating a continuation of a token sequence.
     fn generate(&self, tokens: Vec<u32>, settings: Settings) -> PyResult<PyStream> {
         let request = self.request(tokens, &settings)?;
         if request.prompt.is_empty() {
             return Err(raise("ArgumentError", "generate: the prompt has no tokens"));
         }
         let session = self.session()?;
-        // Few enough that a reader who stops reading stops the model too.
+        // Small enough that the model pauses if the reader stops reading.
         let (sender, receiver) = sync_channel(4);
-        let home = self.session.clone();
-        let work = move || generate(session, &request, &sender, &home);
+        let (home, drafts) = (self.session.clone(), self.speculation.clone());
+        let work = move || generate(session, &request, &sender, &home, &drafts);
         let spawned = std::thread::Builder::new().name("wootz-generate".into()).spawn(work);
-        spawned.map_err(|error| raise("ModelError", format!("no thread to generate on: {error}")))?;
+        spawned
+            .map_err(|error| raise("ModelError", format!("cannot start a thread for generation: {error}")))?;
         Ok(PyStream { receiver: Mutex::new(Some(receiver)), generated: Mutex::new(None) })
     }
 
@@ -199,17 +217,20 @@ impl PyModel {
         pyo3::types::PyBytes::new(py, &self.model.tokenizer().piece(token, true))
     }
 
-    /// A conversation in the form that the model was trained on.
+    /// Renders a conversation with the model's chat template.
     fn render(&self, py: Python<'_>, messages: Vec<(String, String)>, answer: bool) -> PyResult<String> {
         let Some(template) = self.model.template() else {
-            return Err(raise("ModelError", "this model has no chat template; generate() continues a text"));
+            return Err(raise(
+                "ModelError",
+                "this model has no chat template; use generate() to continue a text",
+            ));
         };
         let messages: Vec<Message> =
             messages.into_iter().map(|(role, content)| Message::new(role, content)).collect();
         py.detach(|| template.render(&messages, answer)).map_err(from_llm)
     }
 
-    /// Forgets the sequence of the last call.
+    /// Drops the sequence of the last call.
     fn forget(&self) {
         *self.session.lock() = None;
     }
@@ -219,7 +240,7 @@ impl PyModel {
         PyDevice(self.model.device().clone())
     }
 
-    /// Why the model is on its device, where that was chosen automatically.
+    /// Why the model is on its device, if the device was chosen automatically.
     #[getter]
     fn device_reason(&self) -> Option<String> {
         self.model.placement().map(|placement| placement.reason(self.model.device()))
@@ -245,10 +266,10 @@ impl PyModel {
     }
 }
 
-/// What the generating thread says.
+/// Messages of the generating thread.
 enum Said {
     Text(String),
-    /// The model goes on on another device.
+    /// The model has moved to another device.
     Notice(String),
     End(Box<Generated>),
     Failed(Error),
@@ -259,23 +280,28 @@ fn generate(
     request: &Request,
     sender: &SyncSender<Said>,
     home: &Mutex<Option<Session>>,
+    drafts: &Mutex<Option<Speculation>>,
 ) {
     let notices = sender.clone();
     session.on_notice(move |notice| drop(notices.send(Said::Notice(notice.to_string()))));
+    // A call beside another one that drafts does without.
+    let mut drafts = drafts.try_lock();
+    let speculation = drafts.as_mut().and_then(|drafts| drafts.as_mut());
     let run = || {
-        session.generate(request, |piece| {
-            // An empty one asks whether anybody still listens.
+        session.generate_with(request, speculation, |piece| {
+            // An empty text asks whether anybody is still listening.
             let heard = sender.send(Said::Text(piece.to_string())).is_ok();
             if heard { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })
     };
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    drop(drafts);
     let said = match result {
         Ok(Ok(generated)) => Said::End(Box::new(generated)),
         Ok(Err(error)) => Said::Failed(error),
         Err(panic) => Said::Failed(Error::Model(crate::errors::panic_text(&*panic))),
     };
-    // The session first: whoever hears of the end may ask for the next answer at once.
+    // The session first: whoever sees the end may ask for the next answer immediately.
     *home.lock() = Some(session);
     let _ = sender.send(said);
 }
@@ -324,7 +350,7 @@ impl PyStream {
                 }
                 Some(Err(RecvTimeoutError::Disconnected)) => {
                     self.close();
-                    return Err(raise("InternalError", "generation ended without a word"));
+                    return Err(raise("InternalError", "generation ended without a result"));
                 }
             }
         }
@@ -335,7 +361,7 @@ impl PyStream {
         *self.receiver.lock() = None;
     }
 
-    /// What was generated, once it has ended: tokens, why it ended, counts and rates.
+    /// The result, once generation has ended: tokens, finish reason, counts and rates.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let generated = self.generated.lock();
         let Some(generated) = generated.as_ref() else { return Ok(None) };
@@ -343,7 +369,7 @@ impl PyStream {
     }
 }
 
-/// What was generated: tokens, why it ended, counts and rates.
+/// The result: tokens, finish reason, counts and rates.
 pub fn summary<'py>(py: Python<'py>, generated: &Generated) -> PyResult<Bound<'py, PyDict>> {
     let facts = PyDict::new(py);
     facts.set_item("text", &generated.text)?;
@@ -372,7 +398,7 @@ impl PyEmbedder {
         Ok(PyEmbedder(Arc::new(model.map_err(from_llm)?)))
     }
 
-    /// The vectors of texts, one row each.
+    /// The vectors of texts, one per row.
     fn embed(&self, py: Python<'_>, texts: Vec<String>, truncate: bool) -> PyResult<PyArray> {
         let (model, rows) = (self.0.clone(), texts.len());
         let vectors = interruptible(py, move || {
@@ -382,6 +408,22 @@ impl PyEmbedder {
         let vectors = vectors.map_err(from_llm)?.concat();
         let tensor = Tensor::from_vec(vectors, [rows, self.0.config().width]).map_err(from_engine)?;
         Ok(PyArray::new(tensor))
+    }
+
+    /// The scores of documents for a query.
+    fn rerank(
+        &self,
+        py: Python<'_>,
+        query: String,
+        documents: Vec<String>,
+        truncate: bool,
+    ) -> PyResult<Vec<f32>> {
+        let model = self.0.clone();
+        let scores = interruptible(py, move || {
+            let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
+            model.score(&query, &documents, EmbedOptions { truncate })
+        })?;
+        scores.map_err(from_llm)
     }
 
     #[getter]
@@ -394,14 +436,14 @@ impl PyEmbedder {
         PyDevice(self.0.device())
     }
 
-    /// Why the model is on its device, where that was chosen automatically.
+    /// Why the model is on its device, if the device was chosen automatically.
     #[getter]
     fn device_reason(&self) -> Option<String> {
         self.0.placement().map(|placement| placement.reason(&self.0.device()))
     }
 }
 
-/// The file or folder of a known model, or of a place in a hub (`hf:OWNER/REPO[/FILE]`), fetched if it is not there yet.
+/// The file or folder of a known model or a hub location (`hf:OWNER/REPO[/FILE]`), downloaded if necessary.
 #[pyfunction]
 pub fn _fetch_model(py: Python<'_>, name: String) -> PyResult<PathBuf> {
     use wootz_llm::pull::hub::{Hub, Reference};

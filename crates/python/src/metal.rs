@@ -1,4 +1,5 @@
-//! SoftMetal: the native half of `wootz.softmetal`. Facts travel as JSON text, which the Python half makes objects of.
+//! SoftMetal: the native half of `wootz.softmetal`. Structured data is passed as JSON text, which the Python half
+//! parses.
 
 use crate::errors::raise;
 use crate::run::interruptible;
@@ -28,7 +29,7 @@ fn from_metal(error: &Error) -> PyErr {
 #[pyclass(name = "_SoftDevice", module = "wootz._native", frozen)]
 pub struct PySoftDevice(Device);
 
-/// How a software device behaves, as Python gives it.
+/// Options of a software device from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Behaviour {
@@ -46,7 +47,7 @@ impl PySoftDevice {
     #[new]
     fn new(py: Python<'_>, options: Behaviour) -> PyResult<PySoftDevice> {
         if !(options.time_limit > 0.0 && options.time_limit < 1e9) {
-            return Err(raise("ArgumentError", "time_limit: a positive number of seconds is needed"));
+            return Err(raise("ArgumentError", "time_limit: expected a positive number of seconds"));
         }
         let options = DeviceOptions {
             family: options.family.parse().map_err(|e| from_metal(&e))?,
@@ -79,14 +80,14 @@ impl PySoftDevice {
     }
 }
 
-/// Metal source that was read.
+/// A Metal source.
 #[pyclass(name = "_SoftLibrary", module = "wootz._native", frozen)]
 pub struct PySoftLibrary {
     device: Device,
     library: Library,
 }
 
-/// One dispatch, as Python gives it.
+/// A dispatch, as given from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Dispatch {
@@ -101,11 +102,11 @@ struct Dispatch {
     threadgroup: Vec<(u32, u32)>,
     grid: (u32, u32, u32),
     threads: (u32, u32, u32),
-    /// Whether the grid counts threadgroups and not threads.
+    /// Whether the grid counts threadgroups instead of threads.
     groups: bool,
 }
 
-/// What a dispatch left behind.
+/// The results of a dispatch.
 struct Outcome {
     buffers: Vec<(u32, Vec<u8>)>,
     seconds: f64,
@@ -126,15 +127,15 @@ impl PySoftLibrary {
         serde_json::to_string(function.bindings()).map_err(|e| raise("InternalError", e.to_string()))
     }
 
-    /// Compiles kernels; for each the error, or None.
+    /// Compiles kernels; returns the error of each, or None.
     fn check(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Vec<Option<String>>> {
         let (library, device) = (self.library.clone(), self.device.clone());
         let errors = interruptible(py, move || library.check_all(&device, &names))?;
         Ok(errors.into_iter().map(|error| error.map(|e| e.to_string())).collect())
     }
 
-    /// Runs a kernel: what buffers hold afterwards, seconds, reports and counters as JSON, and the error if there is one.
-    #[allow(clippy::type_complexity, reason = "a tuple that Python takes apart at once")]
+    /// Runs a kernel: the buffers' contents afterwards, seconds, reports and counters as JSON, and the error, if any.
+    #[allow(clippy::type_complexity, reason = "a tuple that Python unpacks immediately")]
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -162,7 +163,7 @@ fn constant(type_name: &str, value: f64) -> Result<ConstantValue, Error> {
         "half" => ConstantValue::Half(half::f16::from_f64(value)),
         "float" => ConstantValue::Float(value as f32),
         other => {
-            return Err(Error::Invalid(format!("a function constant of type `{other}` cannot be given")));
+            return Err(Error::Invalid(format!("a function constant of type `{other}` is not supported")));
         }
     })
 }

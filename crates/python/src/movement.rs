@@ -1,4 +1,4 @@
-//! Methods that move elements, or only say where they are.
+//! Methods that rearrange elements or views.
 
 use crate::array::{PyArray, array};
 use crate::convert::{Copying, Int, tensor_of};
@@ -15,57 +15,62 @@ pub fn axes(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Axis>>> {
     }
     object.extract::<Vec<isize>>().map(Some).map_err(|_| {
         let shown = object.repr().map_or_else(|_| "an object".into(), |r| r.to_string());
-        raise("ConversionError", format!("an axis is an integer, or a tuple of them, not {shown}"))
+        raise("ConversionError", format!("an axis must be an integer or a tuple of integers, not {shown}"))
     })
 }
 
 /// A shape given as one sequence, one integer, or several integers.
 fn extents(arguments: &Bound<'_, PyTuple>) -> PyResult<Vec<isize>> {
-    let wrong = |_| raise("ConversionError", format!("a shape is a tuple of integers, not {arguments}"));
+    let wrong = |_| raise("ConversionError", format!("a shape must be a tuple of integers, not {arguments}"));
     if arguments.len() == 1 && arguments.get_item(0)?.hasattr("__len__")? {
         return arguments.get_item(0)?.extract().map_err(wrong);
     }
     arguments.extract::<Vec<isize>>().map_err(wrong)
 }
 
-/// A shape with at most one extent left open as −1.
+/// A shape with at most one extent given as −1.
 fn complete(tensor: &Tensor, extents: &[isize]) -> PyResult<Shape> {
     let open = extents.iter().filter(|&&d| d == -1).count();
     let mut given = extents.iter().filter(|&&d| d >= 0).map(|&d| d as usize);
-    // A product that overflows fills no array; zero anywhere makes it zero.
+    // An overflowing product matches no array; zero anywhere makes it zero.
     let known = if given.clone().any(|d| d == 0) { Some(0) } else { given.try_fold(1, usize::checked_mul) };
     if open > 1 || extents.iter().any(|&d| d < -1) {
         return Err(raise(
             "ShapeError",
-            format!("reshape: {extents:?}: one extent may be -1, none below it"),
+            format!("reshape: {extents:?}: only one extent may be -1, and none less"),
         ));
     }
     let divides = |known: usize| known != 0 && tensor.count().is_multiple_of(known);
     if open == 1 && !known.is_some_and(divides) {
-        let message = format!("reshape: {} elements do not fill {extents:?}", tensor.count());
+        let message = format!("reshape: cannot reshape {} elements to {extents:?}", tensor.count());
         return Err(raise("ShapeError", message));
     }
     let missing = if open == 1 { tensor.count() / known.unwrap_or(1) } else { 0 };
     Ok(extents.iter().map(|&d| if d == -1 { missing } else { d as usize }).collect())
 }
 
-/// A shape argument without open extents.
+/// A shape argument without −1.
 pub fn shape_of(object: &Bound<'_, PyAny>) -> PyResult<Shape> {
     let extents = match object.extract::<isize>() {
         Ok(extent) => vec![extent],
         Err(_) => object.extract::<Vec<isize>>().map_err(|_| {
-            raise("ConversionError", format!("a shape is an integer or a tuple of integers, not {object}"))
+            raise(
+                "ConversionError",
+                format!("a shape must be an integer or a tuple of integers, not {object}"),
+            )
         })?,
     };
     match extents.iter().find(|&&d| d < 0) {
-        Some(negative) => Err(raise("ShapeError", format!("a shape has no negative extent: {negative}"))),
+        Some(negative) => {
+            Err(raise("ShapeError", format!("a shape cannot have a negative extent: {negative}")))
+        }
         None => Ok(extents.iter().map(|&d| d as usize).collect()),
     }
 }
 
 #[pymethods]
 impl PyArray {
-    /// The same elements under another shape; one extent may be -1.
+    /// The same elements in another shape; one extent may be -1.
     #[pyo3(signature = (*shape))]
     fn reshape(&self, shape: &Bound<'_, PyTuple>) -> PyResult<PyArray> {
         let tensor = self.tensor();
@@ -73,12 +78,12 @@ impl PyArray {
         array(tensor.reshape(shape))
     }
 
-    /// One axis with all elements.
+    /// The flattened array.
     fn flatten(&self) -> PyResult<PyArray> {
         array(self.tensor().flatten())
     }
 
-    /// Axes in another order; reversed where none are named.
+    /// Permutes the axes; reverses them if none are given.
     #[pyo3(signature = (*axes))]
     fn transpose(&self, axes: &Bound<'_, PyTuple>) -> PyResult<PyArray> {
         let tensor = self.tensor();
@@ -88,7 +93,7 @@ impl PyArray {
         array(tensor.permute(extents(axes)?))
     }
 
-    /// Axes of extent 1 repeated, and new leading axes.
+    /// The array broadcast to a shape.
     fn broadcast_to(&self, shape: &Bound<'_, PyAny>) -> PyResult<PyArray> {
         array(self.tensor().broadcast_to(shape_of(shape)?))
     }
@@ -99,7 +104,7 @@ impl PyArray {
         array(self.tensor().unsqueeze(axis))
     }
 
-    /// Axes of extent 1 dropped: those named, or all.
+    /// Removes axes of extent 1: the given ones, or all.
     #[pyo3(signature = (axis=None))]
     fn squeeze(&self, axis: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
         let tensor = self.tensor();
@@ -110,7 +115,7 @@ impl PyArray {
                 for axis in axes {
                     let at = tensor.shape().axis("squeeze", axis).or_raise()?;
                     if dropped.contains(&at) {
-                        return Err(raise("AxisError", format!("squeeze: axis {axis} is named twice")));
+                        return Err(raise("AxisError", format!("squeeze: axis {axis} is given twice")));
                     }
                     dropped.push(at);
                 }
@@ -124,7 +129,7 @@ impl PyArray {
         Ok(PyArray::new(result))
     }
 
-    /// Axes reversed: those named, or all.
+    /// Reverses axes: the given ones, or all.
     #[pyo3(signature = (axis=None))]
     fn flip(&self, axis: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
         let tensor = self.tensor();
@@ -132,25 +137,25 @@ impl PyArray {
         array(tensor.flip(axes(axis)?.unwrap_or(every)))
     }
 
-    /// Elements moved on by ``shift`` along an axis, those pushed out coming in at the other end.
+    /// Rolls elements by ``shift`` along an axis; those shifted out re-enter at the other end.
     #[pyo3(name = "_roll", signature = (shift, axis))]
     fn roll(&self, shift: Int<isize>, axis: Int<isize>) -> PyResult<PyArray> {
         array(self.tensor().roll(shift.0, axis.0))
     }
 
-    /// Each element of an axis ``times`` times in a row.
+    /// Repeats each element of an axis ``times`` times.
     #[pyo3(name = "_repeat", signature = (times, axis))]
     fn repeat(&self, times: Int<usize>, axis: Int<isize>) -> PyResult<PyArray> {
         array(self.tensor().repeat(times.0, axis.0))
     }
 
-    /// The whole array ``times`` times along an axis.
+    /// Repeats the array ``times`` times along an axis.
     #[pyo3(name = "_tile", signature = (times, axis))]
     fn tile(&self, times: Int<usize>, axis: Int<isize>) -> PyResult<PyArray> {
         array(self.tensor().tile(times.0, axis.0))
     }
 
-    /// ``value`` around the array: ``(before, after)`` for each axis.
+    /// Pads with ``value``: ``(before, after)`` per axis.
     #[pyo3(signature = (widths, value=0.0))]
     fn pad(&self, widths: Vec<(usize, usize)>, value: f64) -> PyResult<PyArray> {
         array(self.tensor().pad(&widths, value))
@@ -174,7 +179,7 @@ impl PyArray {
         array(self.tensor().triu(k.0))
     }
 
-    /// Rows, columns, … by number; elements of the flat array where no axis is named.
+    /// Elements along an axis by index; of the flattened array if no axis is given.
     #[pyo3(signature = (indices, /, axis=None))]
     fn take(&self, indices: &Bound<'_, PyAny>, axis: Option<isize>) -> PyResult<PyArray> {
         let tensor = self.tensor();
@@ -189,7 +194,7 @@ impl PyArray {
         array(self.tensor().take_along_axis(&indices.tensor(), axis))
     }
 
-    /// A copy with ``values`` added at ``indices`` along an axis; equal indices add up.
+    /// A copy with ``values`` added at ``indices`` along an axis; repeated indices accumulate.
     #[pyo3(signature = (indices, values, /, *, axis=0))]
     fn scatter_add(
         &self,
@@ -207,14 +212,14 @@ impl PyArray {
         crate::run::detached(py, || tensor.nonzero()).map(PyArray::new)
     }
 
-    /// A copy of the value in memory of its own.
+    /// A copy of the array in its own memory.
     fn copy(&self, py: Python<'_>) -> PyResult<PyArray> {
         let tensor = self.evaluated(py)?;
         crate::run::detached(py, || tensor.copied()).map(PyArray::new)
     }
 }
 
-/// Arrays one after the other along an axis.
+/// Joins arrays along an axis.
 #[pyfunction]
 #[pyo3(name = "_concat")]
 pub fn concat(arrays: Vec<PyRef<'_, PyArray>>, axis: isize) -> PyResult<PyArray> {
@@ -222,7 +227,7 @@ pub fn concat(arrays: Vec<PyRef<'_, PyArray>>, axis: isize) -> PyResult<PyArray>
     array(Tensor::concat(&tensors.iter().collect::<Vec<_>>(), axis))
 }
 
-/// Arrays of one shape along a new axis.
+/// Joins arrays of the same shape along a new axis.
 #[pyfunction]
 #[pyo3(name = "_stack")]
 pub fn stack(arrays: Vec<PyRef<'_, PyArray>>, axis: isize) -> PyResult<PyArray> {

@@ -12,7 +12,7 @@ use pyo3::types::{PyList, PyString, PyTuple};
 use wootz::{DType, Number, Operand, Tensor};
 use wootz_ir::ElementwiseOp;
 
-/// The other side of an operator as a tensor, or `None` where Python should ask that side instead.
+/// The other operand as a tensor, or `None` if Python should try its reflected operator.
 pub fn operand(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyResult<Option<Tensor>> {
     if let Ok(array) = other.cast::<PyArray>() {
         return Ok(Some(array.get().tensor()));
@@ -20,21 +20,26 @@ pub fn operand(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyR
     if let Ok(parameter) = other.cast::<PyParameter>() {
         return parameter.get().operand(op, like).map(Some);
     }
-    // A double of NumPy is a Python float, and yields to the array's dtype like one.
+    // A NumPy double is a Python float, and takes the array's dtype like one.
     if let Some(number) = number_of(other)? {
         return number.to_tensor(op, like).or_raise().map(Some);
     }
     if other.is_instance_of::<PyList>() || other.is_instance_of::<PyTuple>() {
         return sequence(op, other, like).map(Some);
     }
-    // Arrays and scalars of NumPy, and whatever else has a dtype and memory.
-    if other.hasattr("dtype")? {
+    // NumPy arrays and scalars, and other objects with a dtype and memory.
+    if other.hasattr("dtype")? && !keeps_operators(other) {
         return tensor_of(other, None, like.device(), Copying::IfNeeded).map(Some);
     }
     Ok(None)
 }
 
-/// A sequence beside an array: its Python numbers yield to the array's dtype, as a single one would.
+/// Whether an object with a dtype has operators of its own, by NumPy's convention for saying so; sharded arrays are such.
+fn keeps_operators(other: &Bound<'_, PyAny>) -> bool {
+    other.getattr("__array_ufunc__").is_ok_and(|function| function.is_none())
+}
+
+/// A sequence combined with an array: its Python numbers take the array's dtype, as a single one would.
 fn sequence(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyResult<Tensor> {
     let tensor = tensor_of(other, None, like.device(), Copying::IfNeeded)?;
     let weak = match tensor.dtype() {
@@ -63,11 +68,17 @@ fn binary(
     other: &Bound<'_, PyAny>,
     reversed: bool,
 ) -> PyResult<Py<PyAny>> {
+    if let Ok(other) = other.cast_exact::<PyArray>() {
+        let (a, b) = if reversed { (other.get(), own) } else { (own, other.get()) };
+        if let Some(pair) = PyArray::pair(op, a, b) {
+            return pair.into_py_any(py);
+        }
+    }
     let a = own.tensor();
     let Some(b) = operand(op.name(), other, &a)? else {
-        // Python would go on to repeat or to format the text.
+        // Python would otherwise repeat or format the text.
         if other.is_instance_of::<PyString>() && op.row().gives != wootz_ir::elementwise::Gives::Bool {
-            let message = format!("{}: text cannot stand beside an array", op.name());
+            let message = format!("{}: text cannot be combined with an array", op.name());
             return Err(raise("ConversionError", message));
         }
         return Ok(not_implemented(py));
@@ -77,20 +88,20 @@ fn binary(
     array(result)?.into_py_any(py)
 }
 
-/// Python hands `pow`'s third argument to every form of it.
+/// Python passes `pow`'s third argument to every form of it.
 fn no_modulus(modulo: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     match modulo {
-        Some(_) => Err(raise("ArgumentError", "pow takes no modulus")),
+        Some(_) => Err(raise("ArgumentError", "pow does not support a modulus")),
         None => Ok(()),
     }
 }
 
-/// `self op= other`: the shape and the dtype stay.
+/// `self op= other`: shape and dtype must not change.
 fn assign(py: Python<'_>, op: ElementwiseOp, own: &PyArray, other: &Bound<'_, PyAny>) -> PyResult<()> {
     own.update(py, |a| {
         let Some(b) = operand(op.name(), other, a)? else {
             let message =
-                format!("{}: a {} cannot stand beside an array", op.name(), other.get_type().name()?);
+                format!("{}: a {} cannot be combined with an array", op.name(), other.get_type().name()?);
             return Err(raise("ConversionError", message));
         };
         let result = Tensor::elementwise(op, &[a, &b]).or_raise()?;
@@ -203,7 +214,7 @@ impl PyArray {
     fn __imatmul__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         self.update(py, |a| {
             let Some(b) = matrix("matmul", other, a)? else {
-                return Err(raise("ConversionError", "matmul: the other side is no array"));
+                return Err(raise("ConversionError", "matmul: the other operand is not an array"));
             };
             let product = a.matmul(&b).or_raise()?;
             if product.shape() != a.shape() || product.dtype() != a.dtype() {
@@ -222,7 +233,7 @@ impl PyArray {
     fn __pos__(&self) -> PyResult<PyArray> {
         let tensor = self.tensor();
         if tensor.dtype() == DType::Bool {
-            return Err(raise("DTypeError", "positive: bool is no number"));
+            return Err(raise("DTypeError", "positive: bool is not numeric"));
         }
         Ok(PyArray::new(tensor))
     }
@@ -239,7 +250,7 @@ impl PyArray {
 /// An operand of a matrix product: an array, not a number.
 fn matrix(op: &'static str, other: &Bound<'_, PyAny>, like: &Tensor) -> PyResult<Option<Tensor>> {
     if is_number(other) {
-        return Err(raise("ConversionError", format!("{op}: a number is no matrix; use *")));
+        return Err(raise("ConversionError", format!("{op}: a number is not a matrix; use *")));
     }
     operand(op, other, like)
 }

@@ -1,4 +1,4 @@
-//! Random numbers, and the seeds that they depend on.
+//! Random numbers and their seeds.
 
 use crate::array::{PyArray, array};
 use crate::convert::{number_of, typed_number};
@@ -11,19 +11,20 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use wootz::{DType, Device, Number, Seed, Tensor};
 
-/// What unseeded draws of this process depend on: where they start, which differs from process to process, and how many there
-/// have been.
+/// The state of draws without a seed in this process: the seed, which differs between processes, and the number of
+/// draws so far.
 static STREAM: Mutex<Option<(u64, u64)>> = Mutex::new(None);
 
-/// A seed that no earlier draw had.
+/// A seed that no earlier draw has used.
 pub fn next_seed() -> PyResult<u64> {
     let mut stream = STREAM.lock();
     let (start, count) = match *stream {
         Some(known) => known,
         None => {
             let mut bytes = [0; 8];
-            getrandom::fill(&mut bytes)
-                .map_err(|error| raise("DeviceError", format!("the system gave no random seed: {error}")))?;
+            getrandom::fill(&mut bytes).map_err(|error| {
+                raise("DeviceError", format!("cannot get a random seed from the system: {error}"))
+            })?;
             (u64::from_le_bytes(bytes), 0)
         }
     };
@@ -31,13 +32,13 @@ pub fn next_seed() -> PyResult<u64> {
     Ok(start.wrapping_add(count))
 }
 
-/// A seed that no earlier draw had.
+/// A seed that no earlier draw has used.
 #[pyfunction]
 pub fn _next_seed() -> PyResult<u64> {
     next_seed()
 }
 
-/// Where draws without a seed start from now on.
+/// Sets the seed for draws without a seed of their own.
 #[pyfunction]
 pub fn _set_seed(seed: &Bound<'_, PyAny>) -> PyResult<()> {
     let Seed::Number(start) = number_seed(seed)? else { return Ok(()) };
@@ -48,7 +49,7 @@ pub fn _set_seed(seed: &Bound<'_, PyAny>) -> PyResult<()> {
 fn number_seed(seed: &Bound<'_, PyAny>) -> PyResult<Seed> {
     let wrong = || {
         let shown = seed.repr().map_or_else(|_| class_name(seed), |r| r.to_string());
-        raise("ArgumentError", format!("a seed is an integer from 0 to 2**64 - 1, not {shown}"))
+        raise("ArgumentError", format!("a seed must be an integer from 0 to 2**64 - 1, not {shown}"))
     };
     let number = match typed_number(seed)? {
         Some((number, dtype)) if dtype.is_integer() => Some(number),
@@ -62,7 +63,7 @@ fn number_seed(seed: &Bound<'_, PyAny>) -> PyResult<Seed> {
     }
 }
 
-/// A seed from what the caller gives: an integer, a key, or nothing.
+/// The seed from an argument: an integer, a key, or None.
 fn seed_of(seed: Option<&Bound<'_, PyAny>>, device: &Device) -> PyResult<Seed> {
     match seed {
         Some(seed) => match seed.cast::<PyArray>() {
@@ -74,7 +75,7 @@ fn seed_of(seed: Option<&Bound<'_, PyAny>>, device: &Device) -> PyResult<Seed> {
     }
 }
 
-/// Keys made from a seed or a key, one in each row.
+/// Keys derived from a seed or a key, one per row.
 #[pyfunction]
 pub fn _split_key(seed: Option<&Bound<'_, PyAny>>, count: usize) -> PyResult<PyArray> {
     let device = match seed.and_then(|s| s.cast::<PyArray>().ok()) {
@@ -98,7 +99,7 @@ pub fn _uniform(
     array(Tensor::uniform_on(shape_of(shape)?, seed_of(seed, &device)?, dtype, &device))
 }
 
-/// Normal floats of mean 0 and variance 1.
+/// Normal floats with mean 0 and variance 1.
 #[pyfunction]
 #[pyo3(signature = (shape, seed, *, dtype=None, device=None))]
 pub fn _normal(

@@ -40,15 +40,15 @@ reductions! {
     any any_axes;
     /// Whether all elements along axes are true or non-zero.
     all all_axes;
-    /// The mean along axes; NaN over nothing.
+    /// The mean along axes; NaN if there are no elements.
     mean mean_axes;
     /// ``ln Σ eˣ`` along axes, without overflow.
     logsumexp logsumexp;
-    /// How many elements along axes are true or non-zero.
+    /// The number of true or non-zero elements along axes.
     count_nonzero count_nonzero;
 }
 
-/// Sums and products have a dtype of their own: the one asked for, or wide enough.
+/// Sums and products have their own result dtype: the requested one, or one that is wide enough.
 fn widened(tensor: Tensor, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Tensor> {
     match optional_dtype(dtype)? {
         Some(dtype) => tensor.cast(dtype).or_raise(),
@@ -56,7 +56,7 @@ fn widened(tensor: Tensor, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<Tensor>
     }
 }
 
-/// Small integers that were asked for come back from the 64 bits they add up in.
+/// Requested small integers are narrowed from the 64 bits they were summed in.
 fn narrowed(result: wootz::Result<Tensor>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
     let result = result.or_raise()?;
     match optional_dtype(dtype)? {
@@ -67,7 +67,7 @@ fn narrowed(result: wootz::Result<Tensor>, dtype: Option<&Bound<'_, PyAny>>) -> 
 
 #[pymethods]
 impl PyArray {
-    /// The sum along axes; small integers and bool add up in 64 bits unless a dtype is named.
+    /// The sum along axes; small integers and bool are summed in 64 bits unless a dtype is given.
     #[pyo3(signature = (axis=None, dtype=None, keepdims=false))]
     fn sum(
         &self,
@@ -79,7 +79,7 @@ impl PyArray {
         narrowed(widened(tensor, dtype)?.sum_axes(axes, keepdims), dtype)
     }
 
-    /// The product along axes; small integers and bool multiply in 64 bits unless a dtype is named.
+    /// The product along axes; small integers and bool are multiplied in 64 bits unless a dtype is given.
     #[pyo3(signature = (axis=None, dtype=None, keepdims=false))]
     fn prod(
         &self,
@@ -91,7 +91,7 @@ impl PyArray {
         narrowed(widened(tensor, dtype)?.prod_axes(axes, keepdims), dtype)
     }
 
-    /// The variance along axes, with ``correction`` taken off the count.
+    /// The variance along axes, with ``correction`` subtracted from the count.
     #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None))]
     fn var(
         &self,
@@ -104,7 +104,7 @@ impl PyArray {
         array(tensor.var_axes(axes, ddof.unwrap_or(correction), keepdims))
     }
 
-    /// The standard deviation along axes, with ``correction`` taken off the count.
+    /// The standard deviation along axes, with ``correction`` subtracted from the count.
     #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None))]
     fn std(
         &self,
@@ -117,39 +117,39 @@ impl PyArray {
         array(tensor.std_axes(axes, ddof.unwrap_or(correction), keepdims))
     }
 
-    /// The first position of the smallest element, along an axis or of the flat array.
+    /// The position of the first minimum, along an axis or in the flattened array.
     #[pyo3(signature = (axis=None, keepdims=false))]
     fn argmin(&self, axis: Option<isize>, keepdims: bool) -> PyResult<PyArray> {
         arg(self.tensor(), axis, keepdims, Tensor::argmin)
     }
 
-    /// The first position of the largest element, along an axis or of the flat array.
+    /// The position of the first maximum, along an axis or in the flattened array.
     #[pyo3(signature = (axis=None, keepdims=false))]
     fn argmax(&self, axis: Option<isize>, keepdims: bool) -> PyResult<PyArray> {
         arg(self.tensor(), axis, keepdims, Tensor::argmax)
     }
 
-    /// The running sum along an axis, or of the flat array.
+    /// The cumulative sum along an axis, or of the flattened array.
     #[pyo3(signature = (axis=None, dtype=None))]
     fn cumsum(&self, axis: Option<isize>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
         let (tensor, axis) = flat_without(self.tensor(), axis)?;
         narrowed(widened(tensor, dtype)?.cumsum(axis), dtype)
     }
 
-    /// The running product along an axis, or of the flat array.
+    /// The cumulative product along an axis, or of the flattened array.
     #[pyo3(signature = (axis=None, dtype=None))]
     fn cumprod(&self, axis: Option<isize>, dtype: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
         let (tensor, axis) = flat_without(self.tensor(), axis)?;
         narrowed(widened(tensor, dtype)?.cumprod(axis), dtype)
     }
 
-    /// The elements along an axis in stable order; NaN counts as largest.
+    /// The elements sorted along an axis, stably; NaN sorts last.
     #[pyo3(signature = (axis=-1, descending=false))]
     fn sort(&self, axis: isize, descending: bool) -> PyResult<PyArray> {
         array(self.tensor().sort(axis, descending))
     }
 
-    /// The positions of what ``sort`` gives.
+    /// The indices that ``sort`` would use.
     #[pyo3(signature = (axis=-1, descending=false))]
     fn argsort(&self, axis: isize, descending: bool) -> PyResult<PyArray> {
         array(self.tensor().argsort(axis, descending))
@@ -194,7 +194,7 @@ impl PyArray {
     }
 }
 
-/// A tensor and an axis of it; the flat tensor where none is named.
+/// A tensor and an axis of it; the flattened tensor if no axis is given.
 fn flat_without(tensor: Tensor, axis: Option<isize>) -> PyResult<(Tensor, isize)> {
     match axis {
         Some(axis) => Ok((tensor, axis)),

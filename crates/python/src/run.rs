@@ -1,25 +1,30 @@
-//! Work outside of the interpreter lock: panics become exceptions, and Ctrl-C is heard.
+//! Work without the GIL: panics become exceptions, and Ctrl-C is handled.
 
 use crate::errors::{OrRaise, from_panic};
 use pyo3::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use wootz::{DeviceKind, Evaluation, Tensor};
+use wootz::{DeviceKind, Evaluation, Stop, Tensor};
 
-/// How often a waiting thread looks for signals.
+/// How often a waiting thread checks for signals.
 const POLL: Duration = Duration::from_millis(20);
 
-/// Work below which releasing the interpreter lock costs more than it gives, in bytes touched and operations done.
+/// How long a signal's exception waits for stopped work to end. Kernels look every few milliseconds; devices that cannot be
+/// stopped go on in the background.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Below this amount of work (bytes and operations), releasing the GIL costs more than it gains.
 const TINY: f64 = 32_768.0;
 
-/// Work that may take long enough for a person to press Ctrl-C.
+/// Work that may take long enough for a user to press Ctrl-C.
 const LONG: f64 = 2e8;
 
-/// Nodes whose planning may take long enough for that.
+/// Number of nodes whose planning may take that long.
 const MANY_NODES: usize = 5_000;
 
-/// Calls `f` without the interpreter lock.
+/// Calls `f` without the GIL.
 pub fn detached<T: Send>(py: Python<'_>, f: impl FnOnce() -> wootz::Result<T> + Send) -> PyResult<T> {
     match py.detach(|| catch_unwind(AssertUnwindSafe(f))) {
         Ok(result) => result.or_raise(),
@@ -27,21 +32,48 @@ pub fn detached<T: Send>(py: Python<'_>, f: impl FnOnce() -> wootz::Result<T> + 
     }
 }
 
-/// Calls `f` on a thread of its own and waits, so that a signal ends the waiting with its exception. The work itself then
-/// runs to its end unseen.
+/// What a thread sends at its end: its value, or its panic.
+type Outcome<T> = std::thread::Result<T>;
+
+/// Calls `f` on a separate thread and waits, so that a signal can end the wait with its exception. The work itself
+/// completes in the background.
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     f: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
+    let receiver = started(f)?;
+    wait(py, &receiver)
+}
+
+/// The same for an evaluation, which a signal stops: the device gives up, and the arrays stay as they were.
+fn stoppable<T: Send + 'static>(py: Python<'_>, f: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+    let stop = Stop::default();
+    let request = stop.clone();
+    let receiver = started(move || stop.over(f))?;
+    wait(py, &receiver).inspect_err(|_| {
+        request.request();
+        // Whether it ends in time or goes on, the signal is what counts.
+        py.detach(|| receiver.lock().is_ok_and(|receiver| receiver.recv_timeout(PATIENCE).is_ok()));
+    })
+}
+
+/// Starts a thread that calls `f`.
+fn started<T: Send + 'static>(
+    f: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<Mutex<Receiver<Outcome<T>>>> {
     let (sender, receiver) = channel();
     let work = move || {
-        // Nobody listens any more after a signal.
+        // After a signal, nobody is listening any more.
         let _ = sender.send(catch_unwind(AssertUnwindSafe(f)));
     };
     if let Err(error) = std::thread::Builder::new().name("wootz-eval".into()).spawn(work) {
-        return Err(crate::errors::raise("DeviceError", format!("no thread to work on: {error}")));
+        return Err(crate::errors::raise("DeviceError", format!("cannot start a thread: {error}")));
     }
-    let receiver = std::sync::Mutex::new(receiver);
+    Ok(Mutex::new(receiver))
+}
+
+/// Waits for a thread's outcome, or for a signal.
+fn wait<T: Send>(py: Python<'_>, receiver: &Mutex<Receiver<Outcome<T>>>) -> PyResult<T> {
     loop {
         let look = || receiver.lock().map(|r| r.recv_timeout(POLL)).map_err(|_| ());
         match py.detach(look) {
@@ -55,7 +87,7 @@ pub fn interruptible<T: Send + 'static>(
     }
 }
 
-/// Computes tensors. Tiny work is done at once; other work without the interpreter lock; long work so that it can be
+/// Evaluates tensors: small work immediately, other work without the GIL, and long work so that it can be
 /// interrupted.
 pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
     if tensors.iter().all(|t| t.is_ready()) {
@@ -65,7 +97,7 @@ pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
         if tensors.iter().all(|t| t.is_ready()) {
             return Ok(());
         }
-        // What was started before is waited for, so that Ctrl-C is heard.
+        // Wait for what was started before, so that Ctrl-C is handled.
         let started: Vec<Tensor> = tensors.iter().map(|&t| t.clone()).collect();
         return interruptible(py, move || wootz::eval(&started))?.or_raise();
     };
@@ -79,8 +111,8 @@ pub fn evaluate(py: Python<'_>, tensors: &[&Tensor]) -> PyResult<()> {
     by_work(py, work, move || evaluation.run())
 }
 
-/// Does work of a known amount on the CPU as befits it, or any other (`None`: long work, and devices whose speed and whose
-/// compiler's speed are unknown here) so that it can be interrupted.
+/// Runs CPU work of a known amount in the appropriate way, or any other work (`None`: long work, and devices of
+/// unknown speed) so that it can be interrupted.
 pub fn by_work<T: Send + 'static>(
     py: Python<'_>,
     work: Option<f64>,
@@ -92,15 +124,15 @@ pub fn by_work<T: Send + 'static>(
             Err(panic) => Err(from_panic(&*panic)),
         },
         Some(work) if work < LONG => detached(py, f),
-        _ => interruptible(py, f)?.or_raise(),
+        _ => stoppable(py, f)?.or_raise(),
     }
 }
 
-/// Panics where evaluations run. Tests call it, to see that a bug of ours is an exception and not the end of the process.
+/// Panics during evaluation. Tests call it, to check that a bug becomes an exception and does not end the process.
 #[pyfunction]
 pub fn _panic(py: Python<'_>, message: String, interruptibly: bool) -> PyResult<()> {
     if interruptibly {
-        return interruptible(py, move || panic!("{message}"));
+        return stoppable(py, move || panic!("{message}"));
     }
     detached(py, move || panic!("{message}"))
 }

@@ -1,4 +1,4 @@
-//! A model behind HTTP, in a thread of this process: the native half of `wootz.llm.serve`.
+//! An HTTP server in a thread of this process: the native half of `wootz.llm.serve`.
 
 use crate::errors::raise;
 use parking_lot::Mutex;
@@ -16,7 +16,7 @@ pub struct PyServer {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Where a server listens, and who may use it, as Python gives it.
+/// The address and access options, as given from Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Listening {
@@ -27,10 +27,13 @@ pub struct Listening {
 }
 
 impl PyServer {
-    /// Starts a server; returns when it listens.
+    /// Starts a server; returns once it is listening.
     pub fn start(py: Python<'_>, offers: Vec<Offer>, listening: Listening) -> PyResult<PyServer> {
         let host: IpAddr = listening.host.parse().map_err(|_| {
-            raise("ArgumentError", format!("serve: '{}' is no address of an interface", listening.host))
+            raise(
+                "ArgumentError",
+                format!("serve: '{}' is not an address of a network interface", listening.host),
+            )
         })?;
         let options = ServerOptions {
             keys: listening.keys,
@@ -55,10 +58,10 @@ impl PyServer {
             });
         };
         let thread = std::thread::Builder::new().name("wootz-serve".into()).spawn(work);
-        let thread =
-            thread.map_err(|error| raise("ModelError", format!("no thread to serve on: {error}")))?;
+        let thread = thread
+            .map_err(|error| raise("ModelError", format!("cannot start the server thread: {error}")))?;
         let started = py.detach(move || receiver.recv());
-        let started = started.unwrap_or_else(|_| Err("the server ended before it listened".into()));
+        let started = started.unwrap_or_else(|_| Err("the server exited before it was listening".into()));
         let (address, shutdown) = started.map_err(|why| raise("ModelError", format!("serve: {why}")))?;
         Ok(PyServer { address, shutdown, thread: Mutex::new(Some(thread)) })
     }
@@ -71,7 +74,7 @@ impl PyServer {
         format!("http://{}", self.address)
     }
 
-    /// Ends the server: what runs is finished, or nothing is.
+    /// Stops the server, finishing running requests or aborting them.
     fn close(&self, py: Python<'_>, now: bool) {
         let Some(thread) = self.thread.lock().take() else { return };
         self.shutdown.ask();
@@ -85,7 +88,7 @@ impl PyServer {
 
 impl Drop for PyServer {
     fn drop(&mut self) {
-        // Twice: whoever drops a server does not wait for its clients.
+        // Twice: dropping a server does not wait for its clients.
         self.shutdown.ask();
         self.shutdown.ask();
     }

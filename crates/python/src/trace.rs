@@ -1,8 +1,8 @@
-//! What this thread knows while it traces a function: which arrays the function read, and what it drew at random.
+//! Per-thread tracing state: the arrays that the traced function read, and its random draws.
 //!
-//! A traced function must not depend on anything that a later call would not see. Its arrays are arguments, or captured
-//! arrays whose assignments are noticed; its numbers are parameters; its random numbers come from a key that is given with
-//! each call.
+//! A traced function must not depend on anything that a later call would not see. Its arrays are arguments, or
+//! captured arrays whose assignments are tracked; its numbers are parameters; its random numbers come from a key that
+//! is passed with each call.
 
 use crate::array::python_number;
 use crate::errors::OrRaise;
@@ -13,17 +13,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use wootz::{DType, Device, Number, Operand, Seed, Tensor};
 
 thread_local! {
-    /// The number of the trace on this thread; 0 where there is none.
+    /// The id of the trace on this thread; 0 if there is none.
     static CURRENT: Cell<u64> = const { Cell::new(0) };
     static STATE: RefCell<State> = const { RefCell::new(State::new()) };
 }
 
 struct State {
-    /// How many seeds were asked for.
+    /// The number of seeds drawn.
     draws: u32,
-    /// The slot of the key's lower half; the upper one follows.
+    /// The slot of the key's lower half; the upper half follows.
     key_slot: usize,
-    /// Counters of the captured arrays that were read, and what they said.
+    /// Assignment counters of the captured arrays that were read, and their values.
     read: Vec<Version>,
 }
 
@@ -33,7 +33,7 @@ impl State {
     }
 }
 
-/// How often an array had been assigned to when it was read.
+/// The number of assignments when the array was read.
 #[derive(Clone)]
 pub struct Version {
     counter: Arc<AtomicU64>,
@@ -47,7 +47,7 @@ impl Version {
     }
 }
 
-/// The number of the trace on this thread; 0 where there is none.
+/// The id of the trace on this thread; 0 if there is none.
 pub fn current() -> u64 {
     CURRENT.get()
 }
@@ -58,7 +58,7 @@ pub fn _is_tracing() -> bool {
     current() != 0
 }
 
-/// Notes that a captured array is read.
+/// Records that a captured array is read.
 pub fn watch(counter: &Arc<AtomicU64>) {
     STATE.with_borrow_mut(|state| {
         if !state.read.iter().any(|known| Arc::ptr_eq(&known.counter, counter)) {
@@ -68,7 +68,7 @@ pub fn watch(counter: &Arc<AtomicU64>) {
     });
 }
 
-/// A seed for a draw that names none: part of the key that each call of the traced function is given.
+/// A seed for a draw without one: derived from the key that is passed to each call of the traced function.
 pub fn seed(device: &Device) -> PyResult<Seed> {
     let (slot, draw) = STATE.with_borrow_mut(|state| {
         state.draws += 1;
@@ -81,7 +81,7 @@ pub fn seed(device: &Device) -> PyResult<Seed> {
     Ok(Seed::Key { low, high })
 }
 
-/// What a trace found out.
+/// The result of a trace.
 pub struct Findings {
     /// Whether random numbers were drawn without a seed.
     pub draws: bool,
@@ -89,7 +89,7 @@ pub struct Findings {
     pub read: Vec<Version>,
 }
 
-/// A trace under way on this thread. It ends when this is dropped.
+/// A trace in progress on this thread. It ends when this is dropped.
 pub struct Scope {
     outer: u64,
     saved: State,
@@ -103,7 +103,7 @@ impl Scope {
         Scope { outer: CURRENT.replace(TRACES.fetch_add(1, Ordering::Relaxed)), saved }
     }
 
-    /// What was found out until now.
+    /// The results so far.
     pub fn findings(&self) -> Findings {
         STATE.with_borrow(|state| Findings { draws: state.draws > 0, read: state.read.clone() })
     }
@@ -116,7 +116,7 @@ impl Drop for Scope {
     }
 }
 
-/// A Python number that a compiled function was given. Beside arrays it stands for the number of each call; whoever looks at
+/// A Python number passed to a compiled function. Combined with arrays it stands for the number of each call; using
 /// its value ties the trace to that value.
 #[pyclass(name = "_Parameter", module = "wootz._native", frozen, subclass)]
 pub struct PyParameter {
@@ -130,7 +130,7 @@ impl PyParameter {
     #[new]
     fn new(slot: usize, value: &Bound<'_, PyAny>) -> PyResult<PyParameter> {
         let number = crate::convert::number_of(value)?.ok_or_else(|| {
-            crate::errors::raise("ConversionError", format!("a parameter is a number, not {value}"))
+            crate::errors::raise("ConversionError", format!("a parameter must be a number, not {value}"))
         })?;
         Ok(PyParameter { slot, number, looked_at: AtomicBool::new(false) })
     }
@@ -145,20 +145,21 @@ impl PyParameter {
         self.looked_at.load(Ordering::Relaxed)
     }
 
-    /// The value; from now on the trace is one for this value.
+    /// The value; from now on the trace is specific to it.
     fn _value(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         python_number(py, self.look())
     }
 }
 
 impl PyParameter {
-    /// The value; from now on the trace is one for this value.
+    /// The value; from now on the trace is specific to it.
     pub fn look(&self) -> Number {
         self.looked_at.store(true, Ordering::Relaxed);
         self.number
     }
 
-    /// The parameter beside a tensor. Whether an integer fits depends on its value, and so may what a power does.
+    /// The parameter combined with a tensor. Whether an integer fits depends on its value, and so may the result of a
+    /// power.
     pub fn operand(&self, op: &'static str, like: &Tensor) -> PyResult<Tensor> {
         let constant = self.number.to_tensor(op, like).or_raise()?;
         let dtype = constant.dtype();

@@ -1,5 +1,7 @@
 """What the tests share."""
 
+import os
+
 import hypothesis
 import pytest
 
@@ -12,6 +14,49 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("wootz")
 
 BACKENDS = [compute.CpuBackend, compute.MetalBackend, compute.WebGpuBackend]
+
+# Reasons that no machine can help with: the test is about another system, another kind of interpreter, or nothing.
+INAPPLICABLE = (
+    "this system has no fork",
+    "there is no fork here",
+    "limits of address space are Linux's",
+    "signals are sent the POSIX way",
+    "this interpreter has its lock",
+    "this backend takes no source",
+)
+skipped = []
+
+
+def pytest_runtest_logreport(report):
+    record_skip(report)
+
+
+def pytest_collectreport(report):
+    record_skip(report)
+
+
+def record_skip(report):
+    """Notes a test that could have run on a machine with more installed. `scripts/test` counts them."""
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2].removeprefix("Skipped: ")
+    if reason in INAPPLICABLE:
+        return
+    skipped.append(f"{report.nodeid}: {reason}")
+    if path := os.environ.get("WOOTZ_SKIPPED"):
+        with open(path, "a") as file:
+            file.write(f"{reason}\n")
+
+
+def pytest_terminal_summary(terminalreporter):
+    for line in skipped:
+        terminalreporter.write_line(f"skipped: {line}")
+
+
+def pytest_sessionfinish(session):
+    """What is skipped in CI runs nowhere."""
+    if skipped and os.environ.get("CI") and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.fixture(params=BACKENDS, ids=lambda kind: kind.backend_type.value)

@@ -97,12 +97,73 @@ def graphs():
     whole = wootz.asarray(np.arange(35, dtype=np.float32).reshape(7, 5))
     for axis in (0, 1):
         part = dist.shard(whole, axis)
-        assert size == 1 or part.shape[axis] < whole.shape[axis]
-        same(dist.gather(part * 3.0, axis, whole.shape[axis]), np.arange(35, dtype=np.float32).reshape(7, 5) * 3, "gather")
+        assert size == 1 or part.local.shape[axis] < whole.shape[axis]
+        same(dist.gather(part * 3.0), np.arange(35, dtype=np.float32).reshape(7, 5) * 3, "gather")
     half = dist.init().split(rank % 2)
     assert half.size() == len(range(rank % 2, size, 2)) and half.rank() == rank // 2
     same(dist.all_sum(wootz.asarray([rank]), group=half), np.asarray([sum(range(rank % 2, size, 2))]), "a part of the ranks")
     dist.barrier()
+
+
+def refused(words, work):
+    try:
+        work()
+    except wootz.errors.ArgumentError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def sharded(rows):
+    """Sharded arrays against NumPy on whole ones; there may be fewer rows than ranks."""
+    rng = np.random.default_rng(rows)
+    a, b = (rng.integers(-9, 10, (rows, 5)).astype(np.float32) for _ in range(2))
+    w, row, column = (rng.integers(1, 10, shape).astype(np.float32) for shape in ((5, 6), (5,), (rows, 1)))
+    for axis in (0, -1):
+        x, y = (dist.shard(wootz.asarray(v), axis) for v in (a, b))
+        assert x.shape == a.shape and x.axis == axis % 2
+        for got, expected in [
+            (x + y, a + b), (x * 2.0, a * 2), (1.0 - x, 1 - a), (-x, -a), (abs(x), abs(a)), (x / wootz.asarray(row), a / row),
+            (x + wootz.asarray(column), a + column), (wootz.asarray(b) * x, b * a), (x > y, a > b), (x == y, a == b),
+            (x.map(wootz.exp), np.asarray(wootz.exp(wootz.asarray(a)))),
+        ]:
+            same(got.gather(), expected, "elementwise")
+        for kept in (False, True):
+            for name in ("sum", "max", "min"):
+                for over in (None, 0, 1, (0, 1)):
+                    got = getattr(x, name)(axis=over, keepdims=kept)
+                    got = got.gather() if isinstance(got, dist.Sharded) else got
+                    same(got, np.asarray(getattr(a, name)(axis=over, keepdims=kept)), f"{name} over {over}")
+        same((x > 0.0).any(), np.asarray((a > 0).any()), "any")
+        same((x > -99.0).all(), np.asarray(True), "all")
+        assert abs(float(x.mean()) - a.mean()) < 1e-5
+        product = x @ wootz.asarray(w)
+        same(product.gather() if axis == 0 else product, a @ w, "matmul")
+        product = wootz.asarray(np.ascontiguousarray(w.T)) @ dist.shard(wootz.asarray(np.ascontiguousarray(a.T)), axis)
+        same(product.gather() if axis == -1 else product, w.T @ a.T, "matmul")
+    by_columns, by_rows = dist.shard(wootz.asarray(np.ascontiguousarray(a.T)), 1), dist.shard(wootz.asarray(b), 0)
+    same(by_columns @ by_rows, a.T @ b, "columns by rows")
+    same((by_rows @ by_columns).gather(), b @ a.T, "rows by columns")
+    whole = dist.sharded(by_rows.local, 0, rows)
+    same(whole.gather(), b, "sharded")
+    refused("not sharded in the same way", lambda: by_rows + dist.shard(wootz.asarray(b), 1))
+    refused("has no reshape; call gather() first", lambda: by_rows.reshape(5, rows))
+    refused("cannot be indexed", lambda: by_rows[0])
+    refused("changes the sharded axis", lambda: by_rows.map(lambda x: x.sum()))
+    refused("do not fit", lambda: by_rows + wootz.asarray(np.ones((rows + 2, 5), np.float32)))
+
+
+def grids():
+    """Products of matrices cut along both axes."""
+    a, b = (np.arange(63, dtype=np.float32).reshape(7, 9) % 11, np.arange(45, dtype=np.float32).reshape(9, 5) % 7)
+    for rows in range(1, size + 1):
+        if size % rows:
+            refused("do not fill", lambda: dist.init().grid(rows))
+            continue
+        grid = dist.init().grid(rows)
+        assert grid.extents == (rows, size // rows)
+        left, right = grid.shard(wootz.asarray(a)), grid.shard(wootz.asarray(b))
+        same(grid.gather(grid.matmul(left, right, 9), (7, 5)), a @ b, f"blocks in {rows} rows")
 
 
 def main():
@@ -112,6 +173,9 @@ def main():
         for shape in SHAPES:
             check(name, shape)
     graphs()
+    for rows in (1, 4, 7):
+        sharded(rows)
+    grids()
     if rank == 0:
         print("passed on", size, "ranks:", dist.library()["interface"])
 

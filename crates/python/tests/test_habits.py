@@ -85,7 +85,7 @@ def test_functions_of_numpy_take_our_arrays():
         np.fft.fft(x)
     with pytest.raises(wz.ConversionError, match="np.asarray"):
         np.add.at(x, [0], 1)
-    with pytest.raises(wz.ConversionError, match="never change"):
+    with pytest.raises(wz.ConversionError, match="immutable"):
         np.exp(X, out=x)
 
 
@@ -180,7 +180,7 @@ def test_permutations_and_choices():
     few = [wz.random.choice(3, 2, replace=False, p=[0.1, 0.1, 0.8], seed=i).tolist() for i in range(200)]
     assert all(len(set(each)) == 2 for each in few) and sum(2 in each for each in few) > 150
     check(wz.random.choice(wz.asarray([5.0, 5.0]), 3, seed=1), np.full(3, 5, np.float32))
-    with pytest.raises(wz.ArgumentError, match="not possible"):
+    with pytest.raises(wz.ArgumentError, match="cannot choose"):
         wz.random.choice(3, 4, replace=False)
 
 
@@ -214,7 +214,7 @@ except wz.ArgumentError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
-    assert "first use" in done.stdout, done.stdout + done.stderr
+    assert "already in use" in done.stdout, done.stdout + done.stderr
 
 
 def test_axes_that_are_none_or_several():

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pathlib
 import subprocess
 import sys
 import textwrap
@@ -253,3 +254,10 @@ def test_multiprocessing_by_fork_works_on_the_cpu_and_is_refused_elsewhere():
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_module_is_light():
+    module = pathlib.Path(wz._native.__file__).read_bytes()
+    assert b"\0.debug_info\0" not in module, "debug information is shipped"
+    # Of a release, 26 MB; the build that is tested carries its checks besides.
+    assert len(module) < 33e6, f"{len(module) / 1e6:.1f} MB"

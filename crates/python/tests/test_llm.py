@@ -1,5 +1,6 @@
 """Language models: the tiny ones whose logits llama.cpp gave, and everything around generation."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -43,6 +44,29 @@ def test_precise_models_give_the_same_logits_on_every_device(model):
     for device in wootz.devices():
         loaded = llm.load(GOLDEN / "tiny-llama.model", device=device, context=64, cache="float32", precise=True)
         np.testing.assert_allclose(loaded.logits(prompt).numpy(), expected, atol=1e-3 * np.abs(expected).max())
+
+
+PLACED = """
+import sys
+from wootz import llm
+model = llm.load(sys.argv[1], context=64, cache="float32")
+stream = model.generate([1, 5, 9], max_tokens=5)
+print(model.device.name, stream.text() and stream.summary["tokens"])
+"""
+
+
+@pytest.mark.parametrize("name", ["metal", "webgpu"])
+def test_load_without_a_device_takes_a_real_gpu(name):
+    """No GPU is here: a software device is declared real by the hook for tests."""
+    expected = llm.load(GOLDEN / "tiny-qwen3.model", device="cpu", context=64, cache="float32", precise=True)
+    stream = expected.generate([1, 5, 9], max_tokens=5)
+    assert stream.text()
+    environment = {**os.environ, "WOOTZ_PRETEND_REAL": name}
+    environment.pop("WOOTZ_DEVICE", None)
+    command = [sys.executable, "-c", PLACED, GOLDEN / "tiny-qwen3.model"]
+    placed = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+    assert placed.returncode == 0, placed.stderr
+    assert placed.stdout.strip() == f"{name} {stream.summary['tokens']}"
 
 
 def test_greedy_generation_streams_what_the_logits_say(model):
@@ -215,3 +239,42 @@ def test_a_served_model_answers_over_http(model):
     for wrong in (dict(port=70000), dict(host="nowhere"), dict(parallel=0), dict(api_keys="secret")):
         with pytest.raises(wootz.errors.Error):
             llm.serve(model, **{"port": 0, **wrong})
+
+
+def test_drafts_and_adapters_are_options_of_loading(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    path, options = GOLDEN / "tiny-llama.model", dict(device="cpu", context=128, cache="float32")
+    plain = llm.load(path, **options)
+    prompt = (tokens(plain.vocab_size)[:12] * 3)[:30]
+    expected = plain.generate(prompt, max_tokens=24, temperature=0).text()
+    for draft in ("lookup", path):
+        drafting = llm.load(path, draft=draft, **options)
+        assert drafting.generate(prompt, max_tokens=24, temperature=0).text() == expected
+
+    writer = gguf.GGUFWriter(tmp_path / "tuned.gguf", "llama")
+    writer.add_type(gguf.GGUFType.ADAPTER)
+    writer.add_string(gguf.Keys.Adapter.TYPE, "lora")
+    width, rows = next(t.shape for t in gguf.GGUFReader(path).tensors if t.name == "blk.0.attn_q.weight")
+    rng = np.random.default_rng(1)
+    for part, shape in (("a", (4, width)), ("b", (rows, 4))):
+        writer.add_tensor(f"blk.0.attn_q.weight.lora_{part}", rng.standard_normal(shape).astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    before = plain.logits(prompt).numpy()
+    by = {scale: llm.load(path, lora=(tmp_path / "tuned.gguf", scale), **options).logits(prompt).numpy() for scale in (0, 0.5)}
+    np.testing.assert_array_equal(by[0], before)
+    assert np.abs(by[0.5] - before).max() > 1e-3
+    twice = llm.load(path, lora=[(tmp_path / "tuned.gguf", 0.25), (tmp_path / "tuned.gguf", 0.25)], **options)
+    np.testing.assert_allclose(twice.logits(prompt).numpy(), by[0.5], atol=1e-4 * np.abs(before).max())
+    with pytest.raises(wootz.errors.Error, match="llama"):
+        llm.load(GOLDEN / "tiny-qwen3.model", lora=tmp_path / "tuned.gguf", **options)
+
+
+def test_a_reranker_scores_documents():
+    model = llm.Embedder(GOLDEN / "tiny-bert-rank.model", device="cpu")
+    scores = model.rerank("the cat.", ["the cat", "fox", "the cat"])
+    assert scores[0] == scores[2] != scores[1]
+    with pytest.raises(wootz.errors.Error, match="reranking"):
+        model.embed("a")

@@ -52,6 +52,20 @@ def test_a_compiled_function_follows_its_arguments_to_other_devices():
         assert result.tolist() == [2.0, 4.0] and result.device == device
 
 
+def test_work_is_started_and_whoever_reads_waits():
+    for device in wootz.devices():
+        x = wootz.ones((64, 64), device=device)
+        y = x @ x
+        z = (y + 1).sum()
+        assert wootz.eval_async(y, z) is None
+        assert float(z) == 64 * 64 * 65 and y.tolist()[3][5] == 64.0
+        beyond = wootz.take(x, wootz.asarray([99], device=device), axis=0)
+        with pytest.raises(wootz.OutOfRangeError):
+            wootz.eval_async(beyond)
+            beyond.tolist()
+        assert float((y + 2).sum()) == 64 * 64 * 66, "other work goes on"
+
+
 def test_exceptions_of_traced_functions_come_out_as_they_are():
     class Mine(Exception):
         pass
@@ -192,12 +206,14 @@ try:
 except KeyboardInterrupt:
     print("interrupted", time.perf_counter() - start)
     print((wootz.ones(3) + 1).tolist())
-    sys.stdout.flush()
-    os._exit(0)
+    start = time.process_time()
+    time.sleep(0.3)
+    print("busy" if time.process_time() - start > 0.1 else "at rest")
 """
     program = program.replace("WORK", work)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
-    assert done.stdout.startswith("interrupted") and "[2.0, 2.0, 2.0]" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and done.stdout.startswith("interrupted"), done.stdout + done.stderr
+    assert "[2.0, 2.0, 2.0]" in done.stdout and done.stdout.endswith("at rest\n"), done.stdout
 
 
 @pytest.mark.parametrize("interruptibly", [False, True])

@@ -238,7 +238,7 @@ def test_file_objects(format):
     np.save(file, np.asarray(x))
     file.seek(0)
     check(wz.load(file), np.asarray(x))
-    with pytest.raises(wz.ArgumentError, match="no known format"):
+    with pytest.raises(wz.ArgumentError, match="unknown file format"):
         wz.load(io.BytesIO(b"something else"))
     with pytest.raises(wz.ConversionError, match="'rb'"):
         wz.load(io.StringIO("text"))
@@ -287,7 +287,7 @@ def test_missing_files_are_what_python_expects(tmp_path):
 def test_errors_of_arrays_speak_python():
     x = wz.ones(3)
     for make in (lambda: x * "a", lambda: "a" * x, lambda: x + "a"):
-        with pytest.raises(wz.ConversionError, match="text cannot stand beside an array"):
+        with pytest.raises(wz.ConversionError, match="text cannot be combined with an array"):
             make()
     with pytest.raises(wz.OutOfRangeError, match="index 10 .*axis 0 with extent 3"):
         x[[10]]
@@ -301,7 +301,7 @@ def test_errors_of_arrays_speak_python():
         wz.ones(3) & 1
     with pytest.raises(wz.ShapeError):
         wz.eye(-1)
-    with pytest.raises(wz.ArgumentError, match="seed is an integer from 0"):
+    with pytest.raises(wz.ArgumentError, match="seed must be an integer from 0"):
         wz.random.uniform((2,), seed=-1)
     with pytest.raises(wz.ArgumentError):
         wz.random.seed(-1)
@@ -311,9 +311,9 @@ def test_errors_of_arrays_speak_python():
 def test_save_says_what_a_file_holds(tmp_path):
     wz.save(tmp_path / "a.npz", wz.ones(2))
     assert np.load(tmp_path / "a.npz")["arr_0"].tolist() == [1.0, 1.0]
-    with pytest.raises(wz.ConversionError, match="by name"):
+    with pytest.raises(wz.ConversionError, match="dict of arrays"):
         wz.save(tmp_path / "a.safetensors", wz.ones(2))
-    with pytest.raises(wz.ConversionError, match="one array"):
+    with pytest.raises(wz.ConversionError, match="single array"):
         wz.save(tmp_path / "a.npy", {"a": wz.ones(2)})
 
 
@@ -378,12 +378,17 @@ try:
     while time.perf_counter() - sent < 10 if "sent" in globals() else True: time.sleep(0.01)
     print("late")
 except KeyboardInterrupt:
-    print(time.perf_counter() - sent)
-    sys.stdout.flush()
-    os._exit(0)
+    heard = time.perf_counter() - sent
+    start = time.process_time()
+    time.sleep(0.3)
+    print(heard, time.process_time() - start)
 """
     )
-    assert done.returncode == 0 and float(done.stdout) < 1.0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
+    heard, busy_afterwards = map(float, done.stdout.split())
+    assert heard < 1.0
+    # Kernels stop too; only a plan is still finished.
+    assert busy_afterwards < 0.1 or "y.eval()" in work
 
 
 # Small habits.

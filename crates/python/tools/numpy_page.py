@@ -1,4 +1,4 @@
-"""docs/numpy.md: NumPy's public callables, and what there is of them.
+"""docs/numpy.md: which of NumPy's public callables Wootz has.
 
 ``python crates/python/tools/numpy_page.py`` writes it; a test fails when it is stale, or when a name is not decided.
 """
@@ -11,7 +11,7 @@ import wootz
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs" / "numpy.md"
 
-#: What is called otherwise here.
+#: Callables with another name here.
 ELSEWHERE = {
     "broadcast": "`broadcast_arrays`, `broadcast_shapes`",
     "dtype": "`DType`",
@@ -27,37 +27,37 @@ ELSEWHERE = {
     "show_runtime": "`wootz devices`", "ufunc": "functions of the [op table](ops.md)",
 }
 
-#: Why there is no such thing, and for which names.
+#: Unsupported callables, by reason.
 AGAINST = {
-    "there are no complex numbers yet":
+    "complex numbers are not supported yet":
         "cdouble clongdouble complex128 complex256 complex64 complexfloating csingle iscomplex iscomplexobj real_if_close sort_complex",
-    "no device has numbers of this size": "float128 longdouble",
-    "arrays hold numbers and bools only":
+    "no device supports this size": "float128 longdouble",
+    "arrays only hold numbers and bools":
         "base_repr binary_repr bytes_ character datetime64 datetime_as_string datetime_data busday_count busday_offset busdaycalendar"
         " flexible is_busday isnat object_ recarray record str_ timedelta64 void",
-    "text files are better read by libraries for them, and passed to `asarray`": "fromregex genfromtxt loadtxt savetxt",
-    "the old interface for polynomials, which NumPy itself advises against":
+    "use a dedicated library to read text files, and pass the result to `asarray`": "fromregex genfromtxt loadtxt savetxt",
+    "the legacy polynomial API, which NumPy itself discourages":
         "poly poly1d polyadd polyder polydiv polyfit polyint polymul polysub roots",
-    "values never change and order in memory is not part of an array":
+    "values are immutable and memory order is not part of an array":
         "asfortranarray flatiter isfortran may_share_memory nditer nested_iters require",
-    "the class for matrices, which NumPy itself advises against": "asmatrix bmat matrix",
-    "errors of arithmetic are values (`nan`, `inf`) or exceptions; there is no mode to set":
+    "the matrix class, which NumPy itself discourages": "asmatrix bmat matrix",
+    "arithmetic errors are values (`nan`, `inf`) or exceptions; there is no error mode":
         "asarray_chkfinite errstate getbufsize geterr geterrcall setbufsize seterr seterrcall",
-    "a Python function for each element cannot run on a device; write it with arrays, or as a kernel (`wootz.compute`)":
+    "a Python function per element cannot run on a device; use array operations, or a kernel (`wootz.compute`)":
         "apply_over_axes frompyfunc vectorize",
-    "NumPy's hierarchy of classes for dtypes; `isdtype` says what a dtype is":
+    "NumPy's dtype class hierarchy; use `isdtype`":
         "common_type floating generic inexact integer min_scalar_type mintypecode number signedinteger typename unsignedinteger",
-    "bits as such need ops that the table does not have": "bitwise_count frexp nextafter packbits unpackbits",
-    "window and special functions belong to a library for signals": "bartlett blackman hamming hanning i0 kaiser",
-    "histograms of several variables are `bincount` of combined indices": "histogram2d histogramdd",
-    "about NumPy itself": "get_include info mask_indices test",
+    "would need new bitwise ops": "bitwise_count frexp nextafter packbits unpackbits",
+    "window and special functions belong in a signal processing library": "bartlett blackman hamming hanning i0 kaiser",
+    "use `bincount` of combined indices": "histogram2d histogramdd",
+    "specific to NumPy": "get_include info mask_indices test",
 }
 
 AGAINST_BY_NAME = {name: why for why, names in AGAINST.items() for name in names.split()}
 
 
 def rows():
-    """For each public callable of NumPy: ``here``, ``elsewhere``, ``against`` or None, and where or why."""
+    """The status of each public callable of NumPy: ``here``, ``elsewhere``, ``against`` or None, with its replacement or reason."""
     found = {}
     for name in sorted(dir(numpy)):
         if name.startswith("_") or not callable(getattr(numpy, name)):
@@ -75,18 +75,18 @@ def rows():
     return found
 
 
-#: Functions of one name that do not do the same in every respect.
+#: Functions with the same name that differ in some respect.
 DIFFERENCES = [
     ("default dtypes", "Python floats become float32; statistics of integers are float32"),
-    ("`sort`, `x.sort()`", "always stable; the method returns a sorted array and does not change its own"),
-    ("`partition`, `argpartition`", "order the axis altogether"),
-    ("`x.T`", "is for matrices; `transpose()` reverses any number of axes"),
+    ("`sort`, `x.sort()`", "always stable; the method returns a sorted array instead of sorting in place"),
+    ("`partition`, `argpartition`", "sort the entire axis"),
+    ("`x.T`", "requires a matrix; `transpose()` reverses any number of axes"),
     ("`var`, `std`", "take `correction` or `ddof`"),
-    ("in-place changes", "`x[i] = v`, `x += v`, `put`, `fill` give the object a new value; views made before keep the old one"),
-    ("views", "a slice is an array of its own: assigning to it does not change what it was taken from"),
+    ("in-place changes", "`x[i] = v`, `x += v`, `put`, `fill` give the object a new value; existing views keep the old one"),
+    ("views", "a slice is an independent array: assigning to it does not change the original"),
     ("`nonzero`, `unique`, `x[mask]`, `bincount`, `gcd`", "evaluate their arguments, because the result's shape depends on them"),
     ("integers", "a Python integer that does not fit the dtype is an error; so is division by zero"),
-    ("`np.float64` scalars", "beside an array they are Python floats and yield to its dtype; in `asarray` and `full` they are float64"),
+    ("`np.float64` scalars", "combined with an array they are treated as Python floats and take its dtype; in `asarray` and `full` they are float64"),
 ]
 
 
@@ -97,21 +97,21 @@ def page():
     lines = [
         "# NumPy's names",
         "",
-        f"Of NumPy's {len(table)} public callables {len(here)} are here under the same name, with NumPy's order of arguments. NumPy's own",
-        "functions take our arrays too: `np.exp(x)` and `np.concatenate([x, y])` call ours, and `ndarray += x` adds in place. This page",
-        "is made by `crates/python/tools/numpy_page.py` from what both modules have.",
+        f"Of NumPy's {len(table)} public callables {len(here)} exist here under the same name, with the same order of arguments. NumPy's own",
+        "functions accept Wootz arrays too: `np.exp(x)` and `np.concatenate([x, y])` call ours, and `ndarray += x` adds in place. This",
+        "page is generated by `crates/python/tools/numpy_page.py` from the contents of both modules.",
         "",
-        "## Here",
+        "## Supported",
         "",
         ", ".join(f"`{name}`" for name in here) + ".",
         "",
-        "## With a difference",
+        "## Differences",
         "",
         "| what | how |",
         "|---|---|",
         *(f"| {what} | {how} |" for what, how in DIFFERENCES),
         "",
-        "## Here under another name",
+        "## Under another name",
         "",
         "| NumPy | here |",
         "|---|---|",
@@ -121,7 +121,7 @@ def page():
         if status == "elsewhere":
             by_place.setdefault(place, []).append(f"`{name}`")
     lines += [f"| {', '.join(names)} | {place} |" for place, names in by_place.items()]
-    lines += ["", "## Decided against", "", "| NumPy | reason |", "|---|---|"]
+    lines += ["", "## Not supported", "", "| NumPy | reason |", "|---|---|"]
     for why, names in AGAINST.items():
         present = [f"`{name}`" for name in names.split() if name in table]
         lines.append(f"| {', '.join(present)} | {why} |")

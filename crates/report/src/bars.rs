@@ -1,4 +1,4 @@
-//! Bars: how fast each contender is beside a device of Wootz, case by case. Longer is faster.
+//! Bar charts: the speed of each contender relative to a Wootz device, case by case. Longer is faster.
 
 use crate::run::{Case, Run};
 use crate::svg::{COLOURS_OF_SERIES, Svg};
@@ -21,7 +21,7 @@ pub(crate) fn bars(run: &Run, device: &str) -> Option<String> {
         return None;
     }
     let mut svg = Svg::new();
-    let title = format!("Speed beside wootz on {device}: longer is faster");
+    let title = format!("Speed relative to wootz on {device}: longer is faster");
     svg.text("head", (16.0, 22.0), "start", &title);
     legend(&mut svg, device, &peers);
     let speeds = cases.iter().flat_map(|c| peers.iter().filter_map(|p| Some(1.0 / c.ratio(device, p)?)));

@@ -1,11 +1,11 @@
-//! Two runs beside each other: what changed beyond the noise.
+//! Comparison of two runs: what changed by more than the noise.
 
 use crate::run::{Case, Kind, Measured, Run};
 
 /// Changes below this are noise, however calm a run was.
 const FLOOR: f64 = 0.05;
 
-/// What became of a case.
+/// The verdict on a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Faster beyond the noise.
@@ -27,7 +27,7 @@ pub struct Change {
     pub old_s: f64,
     /// The best time now.
     pub new_s: f64,
-    /// What the change must exceed to count, as a fraction.
+    /// The minimum change that counts, as a fraction.
     pub noise: f64,
     /// The verdict.
     pub verdict: Verdict,

@@ -1,7 +1,7 @@
-//! What Metal kernels do, counted by SoftMetal: exact, and no time.
+//! Work of Metal kernels, counted by SoftMetal: exact counts, no times.
 //!
-//! The counts are a JSON array of objects, one per kernel and problem. A chip's limits turn them into the least time that
-//! the chip needs, which is a prediction from arithmetic and bandwidth alone, not a measurement.
+//! The counts are a JSON array of objects, one per kernel and problem. A chip's limits turn them into a lower bound
+//! on the time that the chip needs, which is a prediction from arithmetic rate and bandwidth, not a measurement.
 
 use crate::run::{Error, Limits};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub struct Counted {
     pub project: String,
     /// The kernel; several where a problem takes several launches.
     pub kernel: String,
-    /// What it was run on, for people.
+    /// Human-readable description of what it was run on.
     pub problem: String,
     /// The dtype or block format.
     pub dtype: String,
@@ -81,7 +81,7 @@ impl Counted {
 pub fn parse_counted(text: &str, path: &str) -> Result<Vec<Counted>, Error> {
     serde_json::from_str(text).map_err(|e| Error::Malformed {
         path: path.into(),
-        detail: format!("an array of counted kernels was expected: {e}"),
+        detail: format!("expected an array of kernel counters: {e}"),
     })
 }
 

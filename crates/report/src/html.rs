@@ -18,7 +18,7 @@ pub fn html(run: &Run, counted: &[Counted], chips: &[Chip]) -> String {
     rooflines(&mut body, run);
     peers(&mut body, run);
     body.push_str(
-        "<h2>Every case</h2>\n<p>Best time with the spread of its repeats. A click on a heading sorts.</p>\n",
+        "<h2>Every case</h2>\n<p>Best times with the spread of their repetitions. Click on a heading to sort.</p>\n",
     );
     body.push_str(&cases_table(run));
     if !counted.is_empty() {
@@ -57,7 +57,7 @@ fn header(body: &mut String, run: &Run) {
     }
     if run.quick {
         body.push_str(
-            "<p class=\"warn\">A quick run: few repeats, so times scatter more than in a full one.</p>\n",
+            "<p class=\"warn\">A quick run: few repetitions, so times are noisier than in a full one.</p>\n",
         );
     }
 }
@@ -66,7 +66,7 @@ fn rooflines(body: &mut String, run: &Run) {
     body.push_str(
         "<h2>Under the roof</h2>\n<p>Each dot is a case. The line is what the device can do at most, measured in the same \
          run: a large copy on the slope, multiply-adds on the flat. The nearer to the line, the less is left to gain; dots \
-         above the slope worked from a cache, dots above the flat multiplied small integers.</p>\n",
+         above the slope ran from a cache, dots above the flat part multiplied small integers.</p>\n",
     );
     for device in run.devices() {
         let _ = writeln!(body, "<figure>{}</figure>", roofline::of_device(run, device));
@@ -81,7 +81,7 @@ fn peers(body: &mut String, run: &Run) {
         about.push(format!("{} {}", escape(&peer.name), escape(&peer.description)));
     }
     for skipped in &run.skipped {
-        about.push(format!("{} did not take part ({})", escape(&skipped.name), escape(&skipped.reason)));
+        about.push(format!("{} was skipped ({})", escape(&skipped.name), escape(&skipped.reason)));
     }
     let _ = write!(
         body,
@@ -96,7 +96,7 @@ fn metal(body: &mut String, counted: &[Counted], chips: &[Chip]) {
     body.push_str(
         "<h2>Metal kernels: counted, not timed</h2>\n<p>SoftMetal ran these kernels and counted every byte and operation. \
          A chip's bandwidth and arithmetic rate then say how long it needs at least. Nobody ran them on that chip: \
-         this is arithmetic, no measurement. Bytes are counted before any cache.</p>\n<div class=\"tools\">\n",
+         this is a calculation, not a measurement. Bytes are counted before any cache.</p>\n<div class=\"tools\">\n",
     );
     for (i, chip) in chips.iter().enumerate() {
         let _ = writeln!(
@@ -147,7 +147,7 @@ fn footer(body: &mut String, run: &Run) {
         "<footer><dl>\n\
          <dt>best ± spread</dt><dd>The fastest of the repeats; the spread is half the distance between the quartiles.</dd>\n\
          <dt>of the limit</dt><dd>The least time that the device's measured copy bandwidth and multiply-add rate allow for the \
-         bytes and operations of the definition, over the best time. Above 100 % when data stayed in a cache.</dd>\n\
+         case's bytes and operations, divided by the best time. Above 100 % when data stayed in a cache.</dd>\n\
          <dt>ratios</dt><dd>A peer's best time over ours: above 1 we are faster.</dd>\n\
          <dt>skipped</dt><dd>{skipped}</dd>\n</dl></footer>\n"
     );

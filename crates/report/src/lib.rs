@@ -1,10 +1,10 @@
-//! Results of `wootz bench`: what a run holds, how two runs compare, and how a run is shown.
+//! Results of `wootz bench`: the contents of a run, the comparison of two runs, and their presentation.
 //!
-//! Promises: a [`Run`] survives JSON unchanged, and files of another schema are refused with a message that says what to do;
-//! every figure shown is computed here, in one place, from counted work and measured seconds; pages and pictures are
-//! self-contained and ask no network for anything. Text from outside is escaped.
+//! Promises: a [`Run`] survives a JSON round trip unchanged, and files with another schema are rejected with a
+//! message that says what to do; every figure shown is computed here, from counted work and measured seconds; pages
+//! and pictures are self-contained and make no network requests. External text is escaped.
 //!
-//! Not here: measuring. This crate knows nothing of tensors or devices.
+//! Not here: measuring. This crate is independent of tensors and devices.
 #![forbid(unsafe_code)]
 
 mod bars;

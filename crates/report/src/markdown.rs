@@ -9,8 +9,8 @@ use std::fmt::Write;
 pub fn performance_page(run: &Run) -> String {
     let mut text = String::from("# Performance\n\n");
     text.push_str(
-        "Made from [performance.json](performance.json); do not edit. A speed claim here is a ratio measured in one run beside \
-         the other library on the same data, plus the fraction of what this machine can do at most, measured in the same \
+        "Generated from [performance.json](performance.json); do not edit. Each speed claim is a ratio to the other library, \
+         measured in the same run on the same data, plus the fraction of this machine's limit, also measured in that \
          run. Times on other machines differ; `wootz bench --peers` measures yours.\n\n",
     );
     machine(&mut text, run);
@@ -62,16 +62,13 @@ fn machine(text: &mut String, run: &Run) {
     }
     for peer in run.peers() {
         let mean = run.devices().next().and_then(|d| mean_ratio(run, &d.name, &peer.name));
-        let mean =
-            mean.map(|(mean, n)| format!(": {} its speed, the geometric mean of {n} cases", times(mean)));
+        let mean = mean.map(|(mean, n)| format!(": {} its speed, geometric mean of {n} cases", times(mean)));
         let _ = writeln!(text, "| {} | {}{} |", peer.name, peer.description, mean.unwrap_or_default());
     }
     for skipped in &run.skipped {
         let _ = writeln!(text, "| {} | skipped: {} |", skipped.name, skipped.reason.replace('|', "\\|"));
     }
-    for (holds, note) in
-        [(!run.complete, "this run is partial"), (run.quick, "this was a quick run: times scatter")]
-    {
+    for (holds, note) in [(!run.complete, "this run is partial"), (run.quick, "quick run: times are noisy")] {
         if holds {
             let _ = writeln!(text, "| note | {note} |");
         }
@@ -152,7 +149,7 @@ fn profiles(text: &mut String, cases: &[&Case]) {
     if !rows.is_empty() {
         let _ = write!(
             text,
-            "Where the time goes, by kernels, in an execution whose steps wait for each other; *between steps* is planning, \
+            "Time by kernel, in an execution that waits after each step; *between steps* is planning, \
              submitting and sampling:\n\n| case | device | shares |\n|---|---|---|\n{rows}\n"
         );
     }
@@ -162,16 +159,19 @@ fn profiles(text: &mut String, cases: &[&Case]) {
 pub fn readme_table(run: &Run) -> String {
     let Some(device) = run.devices().next() else { return String::new() };
     let peers: Vec<&str> = run.peers().map(|p| p.name.as_str()).collect();
+    let has_limits =
+        run.cases.iter().filter_map(|case| case.measured(&device.name)).any(|m| m.of_limit.is_some());
     let mut text = format!(
-        "Measured on {} ({} threads), {}; ratios above 1 mean that Wootz is faster.\n\n| case | best | rate | of the limit |",
+        "Measured on {} ({} threads), {}; ratios above 1 mean that Wootz is faster.\n\n| case | best | rate |{}",
         run.machine.processor,
         run.machine.threads,
-        run.when.split('T').next().unwrap_or_default()
+        run.when.split('T').next().unwrap_or_default(),
+        if has_limits { " of the limit |" } else { "" }
     );
     for peer in &peers {
         let _ = write!(text, " vs {peer} |");
     }
-    let _ = write!(text, "\n|---|--:|--:|--:|{}\n", "--:|".repeat(peers.len()));
+    let _ = write!(text, "\n|---|--:|--:|{}\n", "--:|".repeat(peers.len() + usize::from(has_limits)));
     let mut families: Vec<&str> = Vec::new();
     for case in run.cases.iter().filter(|c| c.suite == "core" || c.suite == "llm") {
         let Some(measured) = case.measured(&device.name) else { continue };
@@ -181,14 +181,10 @@ pub fn readme_table(run: &Run) -> String {
         }
         families.push(&case.family);
         let best = measured.times.best_s;
-        let _ = write!(
-            text,
-            "| {} | {} | {} | {} |",
-            case.name,
-            seconds(best),
-            rate(case, best),
-            measured.of_limit.map(percent).unwrap_or_default()
-        );
+        let _ = write!(text, "| {} | {} | {} |", case.name, seconds(best), rate(case, best));
+        if has_limits {
+            let _ = write!(text, " {} |", measured.of_limit.map(percent).unwrap_or_default());
+        }
         for peer in &peers {
             let _ = write!(text, " {} |", case.ratio(&device.name, peer).map(times).unwrap_or_default());
         }

@@ -71,7 +71,8 @@ pub(crate) fn of_device(run: &Run, device: &Contender) -> String {
             tip: format!("{}: {}, {}{of_limit}", case.name, seconds(best), rate(case, best)),
         });
     }
-    let software = if device.kind == Kind::Software { " (software: no hardware's speed)" } else { "" };
+    let software =
+        if device.kind == Kind::Software { " (software: not the speed of any hardware)" } else { "" };
     draw(&format!("{}{software}: measured", device.name), &limits, &points)
 }
 

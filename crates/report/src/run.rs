@@ -28,7 +28,7 @@ pub struct Run {
     /// Peers that were asked for and did not take part.
     #[serde(default)]
     pub skipped: Vec<Skipped>,
-    /// What was measured, in order.
+    /// The measured cases, in order.
     pub cases: Vec<Case>,
 }
 
@@ -52,12 +52,12 @@ pub struct Contender {
     pub name: String,
     /// A device of Wootz, or another library.
     pub kind: Kind,
-    /// What it is: a device's description, a library's version.
+    /// A device's description, or a library's version.
     pub description: String,
     /// A device's measured limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
-    /// What memory and caches give, by the size of the working set, smallest first; empty where only `limits` are known.
+    /// Memory and cache bandwidths by working-set size, smallest first; empty if only `limits` are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bandwidths: Vec<Bandwidth>,
     /// Operations on bytes per second, as products with quantised weights do them; none where they are done in floats.
@@ -79,7 +79,7 @@ pub struct Bandwidth {
 }
 
 impl Bandwidth {
-    /// At a mix of reads and writes: between the copy and whichever there is more of.
+    /// For a mix of reads and writes: between the copy bandwidth and that of the more frequent one.
     fn mixed(&self, written: f64) -> f64 {
         let (pure, share) =
             if written <= 0.5 { (self.read, 1.0 - 2.0 * written) } else { (self.write, 2.0 * written - 1.0) };
@@ -87,7 +87,7 @@ impl Bandwidth {
     }
 }
 
-/// What a case computes with.
+/// The type of arithmetic of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arithmetic {
@@ -114,7 +114,8 @@ impl Contender {
         Some(Limits { bytes_per_s, flops_per_s: ops_per_s }.least_seconds(case.bytes, case.flops))
     }
 
-    /// What the caches that a case's working set may lie in give at most: the best of the sizes from the next smaller one on.
+    /// The maximum bandwidth of the caches that a case's working set may be in: the best of the sizes from the next
+    /// smaller one on.
     fn bytes_per_s(&self, case: &Case) -> Option<f64> {
         let set = if case.working_set > 0.0 { case.working_set } else { case.bytes };
         let written = if case.bytes > 0.0 { case.written / case.bytes } else { 0.0 };
@@ -130,7 +131,7 @@ impl Contender {
     }
 }
 
-/// What a contender is.
+/// The kind of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -142,7 +143,7 @@ pub enum Kind {
     Peer,
 }
 
-/// What a device can do at most, measured in the same run.
+/// A device's limits, measured in the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Bytes read plus bytes written per second by a large copy.
@@ -188,13 +189,13 @@ pub struct Case {
     pub name: String,
     /// Bytes that must be read and written at the least; 0 when it makes no sense.
     pub bytes: f64,
-    /// Those of them that are written.
+    /// The bytes written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub written: f64,
     /// Bytes that are touched at all, where some are touched more than once; 0 where it is `bytes`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub working_set: f64,
-    /// What the operations are done with.
+    /// The type of arithmetic.
     #[serde(default)]
     pub arithmetic: Arithmetic,
     /// Arithmetic operations of the definition (a function such as exp counts one); 0 when it makes no sense.
@@ -217,7 +218,7 @@ fn is_zero(bytes: &f64) -> bool {
     *bytes == 0.0
 }
 
-/// What became of a case with a contender.
+/// The outcome of a case for a contender.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -239,7 +240,7 @@ pub struct Measured {
     /// Device memory, in the memory suite.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
-    /// What kernels take of the time, the most first, in the llm suite.
+    /// Shares of time by kernel, in descending order, in the llm suite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<Share>,
 }
@@ -297,14 +298,14 @@ impl Times {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Not JSON, or not of the schema.
-    #[error("{path}: this is no result of `wootz bench --json`: {detail}")]
+    #[error("{path}: not a result of `wootz bench --json`: {detail}")]
     Malformed {
         /// The file.
         path: String,
         /// The problem found.
         detail: String,
     },
-    /// Of another schema.
+    /// A file with another schema.
     #[error(
         "{path}: this result has schema {found}, and this version of wootz reads schema {SCHEMA}; \
          measure again, or use the wootz that wrote it"
@@ -349,7 +350,7 @@ impl Run {
 }
 
 impl Case {
-    /// What a contender measured.
+    /// A contender's measurements.
     pub fn measured(&self, contender: &str) -> Option<&Measured> {
         match self.results.get(contender)? {
             Outcome::Measured(measured) => Some(measured),
@@ -380,15 +381,16 @@ impl Case {
 }
 
 /// Judges every contender of the load suite by itself without neighbours: on a machine of `threads` hardware threads, its
-/// fair share beside n busy processes is `threads / (threads + n)` of that speed.
+/// fair share beside n busy processes is `threads / (threads + n)` of that speed. Without such a case nothing is known about it.
 pub fn judge_by_fair_share(cases: &mut [Case], threads: usize) {
     let alone: Vec<Case> = cases.iter().filter(|c| c.suite == "load" && c.neighbours == 0).cloned().collect();
     for case in cases.iter_mut().filter(|c| c.suite == "load") {
-        let Some(alone) = alone.iter().find(|a| case.name.starts_with(a.work_name())) else { continue };
+        let alone = alone.iter().find(|a| case.name.starts_with(a.work_name()));
         let share = threads as f64 / (threads + case.neighbours) as f64;
         for (name, outcome) in &mut case.results {
-            if let (Outcome::Measured(measured), Some(alone)) = (outcome, alone.best(name)) {
-                measured.of_limit = Some(rounded(alone / share / measured.times.median_s));
+            if let Outcome::Measured(measured) = outcome {
+                let alone = alone.and_then(|case| case.best(name));
+                measured.of_limit = alone.map(|alone| rounded(alone / share / measured.times.median_s));
             }
         }
     }
@@ -425,6 +427,9 @@ mod tests {
         judge_by_fair_share(&mut cases, 2);
         let shares = cases.each_ref().map(|c| c.measured("cpu").unwrap().of_limit.unwrap());
         assert_eq!(shares, [1.0, 1.0, 0.5]);
+        let mut busy_only = [cases[1].clone()];
+        judge_by_fair_share(&mut busy_only, 2);
+        assert_eq!(busy_only[0].measured("cpu").unwrap().of_limit, None, "the device's limit is not a share");
     }
 
     #[test]
@@ -496,7 +501,7 @@ mod tests {
         );
         for text in ["", "{}", "[1]", r#"{"schema": 2}"#] {
             let error = Run::parse(text, "x.json").unwrap_err().to_string();
-            assert!(error.starts_with("x.json: this is no result"), "{error}");
+            assert!(error.starts_with("x.json: not a result"), "{error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures: a small builder, and the file of `--svg`.
+//! SVG: a small builder, and the file of `--svg`.
 
 use crate::run::Run;
 use crate::text::escape;
@@ -112,7 +112,7 @@ pub fn picture(run: &Run) -> String {
     )
 }
 
-/// The height that a picture of ours says it has.
+/// The height declared by an SVG that this crate wrote.
 fn height_of(svg: &str) -> f64 {
     let inside = svg.split("viewBox=\"").nth(1).and_then(|s| s.split('"').next()).unwrap_or_default();
     inside.split(' ').nth(3).and_then(|h| h.parse().ok()).unwrap_or(0.0)

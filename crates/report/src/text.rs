@@ -1,4 +1,4 @@
-//! Numbers for people, and text made safe for markup.
+//! Human-readable numbers, and escaped text.
 
 use crate::run::Case;
 

@@ -1,4 +1,4 @@
-//! What all handlers share.
+//! State shared by all handlers.
 
 use crate::ServerOptions;
 use crate::metrics::Metrics;

@@ -1,15 +1,15 @@
-//! Errors in the form of the API that was spoken.
+//! Errors in the format of the request's API.
 
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use wootz_llm::engine::Refused;
+use wootz_llm::engine::{Failure, Refused};
 
-/// Whose API a request speaks.
+/// The API dialect of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// OpenAI's, and our own.
+    /// OpenAI's, and our own endpoints.
     OpenAi,
     /// Anthropic's.
     Anthropic,
@@ -28,39 +28,39 @@ impl Dialect {
     }
 }
 
-/// Why a request was refused.
+/// An API error.
 #[derive(Clone, Debug)]
 pub struct ApiError {
-    /// The status.
+    /// HTTP status.
     pub status: StatusCode,
-    /// What was wrong, for people.
+    /// Human-readable message.
     pub message: String,
-    /// The field that is wrong.
+    /// The invalid field.
     pub param: Option<&'static str>,
-    /// A word for programs.
+    /// Machine-readable code.
     pub code: Option<&'static str>,
 }
 
-/// Result of a handler.
+/// The result of a handler.
 pub type Outcome<T> = Result<T, ApiError>;
 
 impl ApiError {
-    /// The request is wrong.
+    /// The request is invalid.
     pub fn bad(message: impl Into<String>) -> ApiError {
         ApiError { status: StatusCode::BAD_REQUEST, message: message.into(), param: None, code: None }
     }
 
-    /// A field of the request is wrong.
+    /// A field of the request is invalid.
     pub fn field(param: &'static str, message: impl Into<String>) -> ApiError {
         ApiError { param: Some(param), ..ApiError::bad(message) }
     }
 
-    /// Another status.
+    /// An error with another status.
     pub fn status(status: StatusCode, message: impl Into<String>) -> ApiError {
         ApiError { status, ..ApiError::bad(message) }
     }
 
-    /// With a word for programs.
+    /// Adds a machine-readable code.
     pub fn code(self, code: &'static str) -> ApiError {
         ApiError { code: Some(code), ..self }
     }
@@ -112,8 +112,19 @@ impl From<Refused> for ApiError {
                 ApiError::bad(message).code("context_length_exceeded")
             }
             Refused::Invalid(_) => ApiError::bad(message),
-            Refused::Closing => ApiError::status(StatusCode::SERVICE_UNAVAILABLE, message),
+            Refused::Closing | Refused::Lost(_) => ApiError::status(StatusCode::SERVICE_UNAVAILABLE, message),
         }
+    }
+}
+
+impl From<Failure> for ApiError {
+    fn from(failure: Failure) -> ApiError {
+        let status = match failure {
+            Failure::Late => StatusCode::GATEWAY_TIMEOUT,
+            Failure::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        ApiError::status(status, failure.to_string())
     }
 }
 

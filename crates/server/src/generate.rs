@@ -1,12 +1,14 @@
-//! From a request in any dialect to answers: one job each, and what comes of it.
+//! From a request in any dialect to answers: submits a job for each, and handles its events.
 
 use crate::api::Context;
 use crate::error::{ApiError, Outcome};
 use crate::grammar::Grammar;
 use crate::host::Host;
 use crate::output::{Part, Splitter};
-use crate::tools::Format;
+use crate::prompt::{Prompt, Reading};
+use crate::tools::{Choice, Tools};
 use axum::http::StatusCode;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -27,11 +29,8 @@ pub struct Generation {
     pub client: u64,
     /// Answers to the one prompt.
     pub count: usize,
-    pub tools: Option<Format>,
-    /// Whether the prompt has opened the model's reasoning.
-    pub reasons: bool,
-    /// Whether the text is handed on as it is.
-    pub raw: bool,
+    /// How the answer is taken apart; `None` to hand its text on as it is.
+    pub reading: Option<Reading>,
     pub ignore_end: bool,
 }
 
@@ -55,11 +54,25 @@ impl Generation {
             grammar: None,
             client: context.client,
             count: 1,
-            tools: None,
-            reasons: false,
-            raw: false,
+            reading: None,
             ignore_end: false,
         }
+    }
+
+    /// The next turn of a conversation.
+    pub fn chat(context: &Context, prompt: Prompt) -> Generation {
+        Generation { reading: Some(prompt.reading), ..Generation::new(context, prompt.tokens) }
+    }
+
+    /// Forces a tool call where the request asks for one.
+    pub fn force(&mut self, host: &Host, tools: &Tools, choice: &Choice) -> Outcome<()> {
+        if let Some(reading) = &self.reading
+            && let Some(grammar) =
+                tools.grammar(choice, reading.style.format, host.model().tokenizer().vocab())?
+        {
+            self.grammar = Some(grammar);
+        }
+        Ok(())
     }
 
     /// Hands the jobs to the engine.
@@ -74,15 +87,18 @@ impl Generation {
             None => (0..self.count).map(|_| None).collect(),
             Some(grammar) => {
                 let (host, count) = (host.clone(), self.count);
+                let opening = self.reading.as_ref().and_then(|reading| reading.opening(&grammar));
                 // Large schemas take a while.
                 let made = tokio::task::spawn_blocking(move || {
-                    let one = |_| host.grammars()?.constraint(&grammar).map(Some);
+                    let one = |_| host.grammars()?.constraint(&grammar, opening).map(Some);
                     (0..count).map(one).collect::<Outcome<Vec<_>>>()
                 });
-                made.await.map_err(|_| ApiError::bad("this grammar cannot be used"))??
+                made.await.map_err(|_| ApiError::bad("this grammar cannot be compiled"))??
             }
         };
         let seed = self.seed.unwrap_or_else(|| host.app.unique());
+        let shown =
+            self.reading.as_ref().map(|reading| host.control_tokens(&reading.style)).unwrap_or_default();
         let mut answers = Vec::with_capacity(self.count);
         for (index, constraint) in constraints.into_iter().enumerate() {
             let (sender, events) = mpsc::unbounded_channel();
@@ -97,16 +113,18 @@ impl Generation {
                 client: self.client,
                 deadline: Some(Instant::now() + host.app.options.timeout),
                 ignore_end: self.ignore_end,
+                shown: shown.clone(),
                 ..Job::new(self.prompt.clone(), 0)
             };
             host.engine.submit(job, Box::new(Ear(sender)))?;
-            let splitter = (!self.raw).then(|| Splitter::new(self.tools, self.reasons));
+            let splitter = self.reading.clone().map(|r| Splitter::new(r.style, r.tools, r.reasons));
             answers.push(Answer {
                 host: host.clone(),
                 id: id.to_owned(),
                 events,
                 splitter,
                 ended: false,
+                reasoning_tokens: 0,
                 done: None,
             });
         }
@@ -135,14 +153,30 @@ pub struct Answer {
     id: String,
     /// Whether the engine has said its last word.
     ended: bool,
-    done: Option<Done>,
+    reasoning_tokens: usize,
+    done: Option<End>,
 }
 
 impl Drop for Answer {
     fn drop(&mut self) {
         if !self.ended {
-            tracing::info!(id = self.id, "the client has gone");
+            tracing::info!(id = self.id, "the client disconnected");
         }
+    }
+}
+
+/// How an answer ended.
+#[derive(Clone, Debug)]
+pub struct End {
+    pub done: Done,
+    /// Generated tokens that were reasoning.
+    pub reasoning_tokens: usize,
+}
+
+impl Deref for End {
+    type Target = Done;
+    fn deref(&self) -> &Done {
+        &self.done
     }
 }
 
@@ -152,7 +186,7 @@ pub enum Step {
     /// Parts that are decided now, and the token behind them.
     Parts(Vec<Part>, Chosen),
     /// The end.
-    Done(Done),
+    Done(End),
 }
 
 impl Answer {
@@ -166,7 +200,11 @@ impl Answer {
             None => Ok(None),
             Some(Event::Token(chosen)) => {
                 let parts = match &mut self.splitter {
-                    Some(splitter) => splitter.push(&chosen.text),
+                    Some(splitter) => {
+                        let parts = splitter.push(&chosen.text);
+                        self.reasoning_tokens += usize::from(splitter.is_reasoning());
+                        parts
+                    }
                     None if chosen.text.is_empty() => Vec::new(),
                     None => vec![Part::Text(chosen.text.clone())],
                 };
@@ -176,6 +214,7 @@ impl Answer {
                 self.ended = true;
                 self.host.app.metrics.answered(&self.host.name, &done);
                 self.log(&done);
+                let done = End { done, reasoning_tokens: self.reasoning_tokens };
                 let rest = self.splitter.as_mut().map(Splitter::finish).unwrap_or_default();
                 if rest.is_empty() {
                     self.events.close();
@@ -187,11 +226,7 @@ impl Answer {
             Some(Event::Failed(why)) => {
                 self.ended = true;
                 tracing::warn!(id = self.id, "{why}");
-                let status = match why.contains("time limit") {
-                    true => StatusCode::GATEWAY_TIMEOUT,
-                    false => StatusCode::INTERNAL_SERVER_ERROR,
-                };
-                Err(ApiError::status(status, why))
+                Err(why.into())
             }
         }
     }
@@ -247,7 +282,7 @@ pub struct Whole {
     pub reasoning: String,
     pub calls: Vec<crate::tools::Call>,
     pub tokens: Vec<Chosen>,
-    pub done: Option<Done>,
+    pub done: Option<End>,
 }
 
 /// Tokens of a request's answers together.
@@ -256,19 +291,21 @@ pub struct Usage {
     pub prompt: usize,
     pub cached: usize,
     pub completion: usize,
+    pub reasoning: usize,
 }
 
 impl Usage {
-    /// Adds an answer to the same prompt.
-    pub fn add(&mut self, done: &Done) {
-        self.prompt = done.prompt_tokens;
-        self.cached = self.cached.max(done.cached_tokens);
-        self.completion += done.tokens;
-    }
-
-    pub fn of(answers: &[Whole]) -> Usage {
+    /// Usage of answers, in order, with `count` to each prompt. A prompt counts once.
+    pub fn of<'a>(answers: impl IntoIterator<Item = &'a End>, count: usize) -> Usage {
         let mut usage = Usage::default();
-        answers.iter().filter_map(|whole| whole.done.as_ref()).for_each(|done| usage.add(done));
+        for (index, done) in answers.into_iter().enumerate() {
+            usage.completion += done.tokens;
+            usage.reasoning += done.reasoning_tokens;
+            if index.is_multiple_of(count.max(1)) {
+                usage.prompt += done.prompt_tokens;
+                usage.cached += done.cached_tokens;
+            }
+        }
         usage
     }
 
@@ -279,6 +316,7 @@ impl Usage {
             "completion_tokens": self.completion,
             "total_tokens": self.prompt + self.completion,
             "prompt_tokens_details": {"cached_tokens": self.cached},
+            "completion_tokens_details": {"reasoning_tokens": self.reasoning},
         })
     }
 }

@@ -1,11 +1,14 @@
-//! A model in memory, with what answers requests to it.
+//! A loaded model and what serves its requests.
 
 use crate::app::App;
 use crate::error::{ApiError, Outcome};
 use crate::grammar::Grammars;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use wootz_llm::engine::{Engine, EngineOptions};
-use wootz_llm::tokenizer::Tokenizer;
+use crate::tools::Style;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use wootz_llm::engine::{Engine, EngineOptions, Failure, Refused};
+use wootz_llm::tokenizer::{Encoding, TokenKind, Tokenizer};
 use wootz_llm::{EmbedOptions, Embedder, Model};
 
 /// What a file turned out to be.
@@ -25,12 +28,27 @@ pub struct Host {
     grammars: OnceLock<Result<Grammars, String>>,
 }
 
-/// A model that gives embeddings; one request at a time has the device.
+/// A model that gives embeddings; one request at a time has the device, and the others wait in order of arrival.
 pub struct VectorHost {
+    app: Arc<App>,
     pub name: String,
     pub embedder: Arc<Embedder>,
-    turn: Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+    /// Requests that wait, or have their turn.
+    present: AtomicUsize,
 }
+
+/// A request that counts as present.
+struct Present<'a>(&'a AtomicUsize);
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Texts that are embedded before a request looks whether it is still wanted.
+const AT_ONCE: usize = 16;
 
 /// A model that is loaded.
 #[derive(Clone)]
@@ -44,19 +62,49 @@ impl Host {
         self.engine.model()
     }
 
+    /// The control tokens among what reading an answer depends on.
+    pub fn control_tokens(&self, style: &Style) -> Vec<u32> {
+        let tokenizer = self.model().tokenizer();
+        let tokens = style.marks().flat_map(|text| tokenizer.encode(text, Encoding::TEMPLATE));
+        tokens.filter(|&id| tokenizer.vocab().kind(id) == TokenKind::Control).collect()
+    }
+
     /// The vocabulary for grammars; it is prepared when first needed.
     pub fn grammars(&self) -> Outcome<&Grammars> {
         let made = self.grammars.get_or_init(|| Grammars::new(self.engine.model()));
-        let why = |why: &String| ApiError::bad(format!("this model cannot follow grammars: {why}"));
+        let why = |why: &String| ApiError::bad(format!("this model does not support grammars: {why}"));
         made.as_ref().map_err(why)
     }
 }
 
 impl VectorHost {
-    /// The vectors of texts that are tokens already.
-    pub fn embed(&self, tokens: &[Vec<u32>]) -> Outcome<Vec<Vec<f32>>> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.embedder.embed_tokens(tokens).map_err(|error| ApiError::field("input", error.to_string()))
+    /// The vectors of texts that are tokens already. Fails when too many requests wait, and when it takes too long. A
+    /// client that disconnects gives up its place, or its turn after the texts that are being embedded.
+    pub async fn embed(self: &Arc<Self>, tokens: Vec<Vec<u32>>) -> Outcome<Vec<Vec<f32>>> {
+        let options = &self.app.options;
+        let waiting = self.present.fetch_add(1, Relaxed);
+        let _present = Present(&self.present);
+        if waiting > options.embedding_queue {
+            return Err(Refused::QueueFull { waiting: waiting - 1 }.into());
+        }
+        let late = |_| ApiError::from(Failure::Late);
+        tokio::time::timeout(options.timeout, self.embed_in_turn(tokens)).await.map_err(late)?
+    }
+
+    async fn embed_in_turn(self: &Arc<Self>, tokens: Vec<Vec<u32>>) -> Outcome<Vec<Vec<f32>>> {
+        let mut turn = self.turn.clone().lock_owned().await;
+        let mut vectors = Vec::with_capacity(tokens.len());
+        for part in tokens.chunks(AT_ONCE) {
+            let (host, part) = (self.clone(), part.to_vec());
+            // The turn ends with the work, even if nobody waits for it any more.
+            let work = move || (host.embedder.embed_tokens(&part), turn);
+            let made = tokio::task::spawn_blocking(work).await;
+            let failed = |_| ApiError::from(Failure::Internal("failed to embed the texts".into()));
+            let (made, again) = made.map_err(failed)?;
+            turn = again;
+            vectors.extend(made.map_err(|error| ApiError::field("input", error.to_string()))?);
+        }
+        Ok(vectors)
     }
 
     /// The tokens of texts.
@@ -77,9 +125,11 @@ impl Hosted {
                 grammars: OnceLock::new(),
             })),
             Loaded::Vectors(embedder) => Hosted::Vectors(Arc::new(VectorHost {
+                app: app.clone(),
                 name: name.to_owned(),
                 embedder,
-                turn: Mutex::new(()),
+                turn: Arc::default(),
+                present: AtomicUsize::new(0),
             })),
         })
     }
@@ -108,6 +158,21 @@ impl Hosted {
         }
     }
 
+    /// The number of its parameters, and the format that most of them are in.
+    pub fn size(&self) -> (u64, String) {
+        let tensors = match self {
+            Hosted::Text(host) => host.model().gguf().tensors(),
+            Hosted::Vectors(host) => host.embedder.gguf().tensors(),
+        };
+        let mut formats = BTreeMap::<String, u64>::new();
+        for tensor in tensors {
+            let format = tensor.format().map_or_else(|_| String::new(), |format| format.to_string());
+            *formats.entry(format).or_default() += tensor.len();
+        }
+        let most = formats.iter().max_by_key(|(_, count)| **count).map(|(format, _)| format.clone());
+        (formats.values().sum(), most.unwrap_or_default())
+    }
+
     /// Whether no request uses it; whoever asks has one owner of it.
     pub fn is_idle(&self) -> bool {
         match self {
@@ -130,7 +195,7 @@ impl Hosted {
             Hosted::Text(host) => Ok(host),
             Hosted::Vectors(host) => {
                 let family = host.embedder.config().family.name();
-                let message = format!("the model '{}' ({family}) gives embeddings and no text", host.name);
+                let message = format!("the model '{}' ({family}) produces embeddings, not text", host.name);
                 Err(ApiError::bad(message).code("model_not_supported"))
             }
         }
@@ -142,9 +207,8 @@ impl Hosted {
             Hosted::Vectors(host) => Ok(host),
             Hosted::Text(host) => {
                 let (name, family) = (&host.name, host.model().config().family.name());
-                let message = format!(
-                    "the model '{name}' ({family}) generates text and was not trained to make embeddings or rankings"
-                );
+                let message =
+                    format!("the model '{name}' ({family}) generates text, not embeddings or rankings");
                 Err(ApiError::bad(message).code("model_not_supported"))
             }
         }

@@ -1,11 +1,11 @@
-//! An HTTP server for language models on Wootz, which existing clients speak to: OpenAI's API, Anthropic's messages and
-//! Ollama's.
+//! An HTTP server for language models on Wootz, compatible with existing clients of OpenAI's API, Anthropic's
+//! Messages API and Ollama.
 //!
-//! Promises: a request's greedy answer does not depend on what else is running (see [`wootz_llm::engine`]); bad input gets a
-//! status of 4xx and an error in the form of its API, and changes nobody else's answer; a client that goes away frees its slot
-//! before the next step; [`Server::run`] returns when everything accepted is answered.
+//! Promises: a request's greedy answer does not depend on concurrent requests (see [`wootz_llm::engine`]); invalid
+//! input gets a 4xx status and an error in the format of its API, and affects no other answer; a client that
+//! disconnects frees its slot before the next step; [`Server::run`] returns once all accepted requests are answered.
 //!
-//! Not promised: encryption. Put a proxy in front where the network is not trusted.
+//! Not promised: encryption. Use a reverse proxy on untrusted networks.
 #![forbid(unsafe_code)]
 
 mod api;
@@ -18,10 +18,12 @@ mod listen;
 mod metrics;
 mod models;
 mod openapi;
+mod origin;
 mod output;
 mod page;
 mod prompt;
 mod routes;
+mod stalled;
 mod stream;
 mod tools;
 
@@ -32,31 +34,35 @@ pub use models::{Load, Offer};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How a server works.
+/// Options of a server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Where it listens.
+    /// Address to listen on.
     pub address: SocketAddr,
-    /// Bytes of weights, of all models together, beyond which idle models are dropped.
+    /// Total bytes of weights beyond which idle models are unloaded.
     pub model_memory: u64,
-    /// Keys of which clients must have one; none are needed if empty.
+    /// API keys, one of which clients must send; none are needed if empty.
     pub keys: Vec<String>,
-    /// Origins whose pages may call the server from a browser; `*` is every one.
+    /// Origins whose web pages may call the server; `*` allows any.
     pub origins: Vec<String>,
-    /// Bytes of a request at most.
+    /// Maximum request size in bytes.
     pub body_limit: usize,
-    /// Tokens of an answer at most, and where a request does not say.
+    /// Maximum number of tokens per answer, and the default.
     pub token_limit: usize,
-    /// Connections at the same time at most.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// Time for an answer.
+    /// Timeout of an answer.
     pub timeout: Duration,
-    /// Time for a request to arrive.
+    /// Timeout of receiving a request.
     pub read_timeout: Duration,
+    /// How long a client may read nothing of what is sent to it.
+    pub write_timeout: Duration,
+    /// Maximum number of embedding requests that wait for their model.
+    pub embedding_queue: usize,
 }
 
 impl ServerOptions {
-    /// A server on an address, with the usual limits.
+    /// A server on an address, with default limits.
     pub fn new(address: SocketAddr) -> ServerOptions {
         ServerOptions {
             address,
@@ -68,6 +74,8 @@ impl ServerOptions {
             connections: 512,
             timeout: Duration::from_secs(600),
             read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(30),
+            embedding_queue: 256,
         }
     }
 }

@@ -1,9 +1,11 @@
-//! Connections: accepted within limits, and finished before the server ends.
+//! Connections: accepted within limits, and finished before the server exits.
 
 use crate::ServerOptions;
 use crate::app::App;
 use crate::models::{Models, Offer};
 use crate::routes::router;
+use crate::stalled::Impatient;
+use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use hyper::body::Incoming;
@@ -16,40 +18,44 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tower::ServiceExt;
 
-/// Bytes of a request's head at most.
+/// Maximum size of a request head in bytes.
 const HEAD_LIMIT: usize = 64 << 10;
-/// Headers of a request at most.
+/// Maximum number of headers.
 const HEADERS: usize = 100;
 
-/// How far a shutdown has got.
+/// What the system keeps for a client that does not read yet, in bytes; by default it would be megabytes, and a client
+/// that has stopped reading noticed only after as many.
+const SEND_BUFFER: usize = 64 << 10;
+
+/// Progress of a shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Phase {
     Running,
-    /// What was accepted is still answered.
+    /// Accepted requests are finished.
     Draining,
-    /// Nothing is.
+    /// Everything is aborted.
     Now,
 }
 
-/// Ends a server from elsewhere: the first time it finishes what runs, the second time at once.
+/// Shuts a server down from elsewhere: the first call finishes running requests, the second aborts them.
 #[derive(Clone)]
 pub struct Shutdown(Arc<watch::Sender<Phase>>);
 
 impl Shutdown {
-    /// Asks once.
+    /// Requests shutdown once more.
     pub fn ask(&self) {
         self.0.send_modify(|phase| {
             *phase = if *phase == Phase::Running { Phase::Draining } else { Phase::Now };
         });
     }
 
-    /// Whether it was asked for before.
+    /// Whether shutdown has been requested.
     pub fn is_asked(&self) -> bool {
         *self.0.borrow() != Phase::Running
     }
 }
 
-/// A server that has its address.
+/// A server bound to its address.
 pub struct Server {
     app: Arc<App>,
     models: Arc<Models>,
@@ -58,8 +64,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the address and loads the first of the models; the others are loaded when they are asked for. The port 0 is any
-    /// free one.
+    /// Binds the address and loads the first model; the others are loaded on first request. Port 0 takes any free
+    /// port.
     pub async fn bind(models: Vec<Offer>, options: ServerOptions) -> Result<Server, String> {
         let address = options.address;
         let listener = TcpListener::bind(address).await;
@@ -71,19 +77,24 @@ impl Server {
         Ok(Server { app, models, listener, shutdown })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().unwrap_or(self.app.options.address)
     }
 
-    /// What ends it.
+    /// The handle that shuts it down.
     pub fn shutdown(&self) -> Shutdown {
         self.shutdown.clone()
     }
 
+    /// Its routes without its connections, for a service that brings its own.
+    pub fn router(&self) -> Router {
+        router(&self.app, &self.models)
+    }
+
     /// Serves until it is asked to shut down, and everything accepted is answered.
     pub async fn run(self) {
-        let router = router(&self.app, &self.models);
+        let router = self.router();
         let graceful = GracefulShutdown::new();
         let room = Arc::new(Semaphore::new(self.app.options.connections));
         let mut phase = self.shutdown.0.subscribe();
@@ -101,7 +112,7 @@ impl Server {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Such as too many open files: others have to close theirs first.
-                    tracing::warn!("a connection could not be accepted: {error}");
+                    tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
@@ -125,12 +136,12 @@ impl Server {
     }
 }
 
-type Connection<S> = hyper::server::conn::http1::Connection<TokioIo<TcpStream>, S>;
+type Connection<S> = hyper::server::conn::http1::Connection<TokioIo<Impatient<TcpStream>>, S>;
 
 /// HTTP on a connection, with limits on what a client may make us wait for and hold.
 fn connection(
     app: &Arc<App>,
-    router: axum::Router,
+    router: Router,
     stream: TcpStream,
     peer: SocketAddr,
 ) -> Connection<
@@ -143,6 +154,7 @@ fn connection(
 > {
     // Tokens are small, and nobody should wait for more of them.
     let _ = stream.set_nodelay(true);
+    let _ = socket2::SockRef::from(&stream).set_send_buffer_size(SEND_BUFFER);
     let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
@@ -155,5 +167,6 @@ fn connection(
         .max_headers(HEADERS)
         .max_buf_size(HEAD_LIMIT)
         .keep_alive(true);
+    let stream = Impatient::new(stream, app.options.write_timeout);
     builder.serve_connection(TokioIo::new(stream), service)
 }

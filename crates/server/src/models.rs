@@ -1,24 +1,28 @@
-//! Models by name: loaded when first asked for, dropped when others need the memory.
+//! Models by name: loaded on first request, unloaded when others need the memory.
 //!
-//! Promises: a model is loaded once however many ask for it at once; one that a request uses is never dropped; when more is
-//! loaded than the budget allows, idle models go, the least recently used first. Weights that are mapped files are
-//! counted as if they were memory.
+//! Promises: concurrent requests for a model load it only once; a model in use is never unloaded; when the loaded
+//! models exceed the budget, idle ones are unloaded, least recently used first. Memory-mapped weights count as
+//! memory.
 
 use crate::app::App;
 use crate::error::{ApiError, Outcome};
 use crate::host::{Host, Hosted, Loaded};
 use axum::http::StatusCode;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
-/// Loads a model; called again if it was dropped meanwhile.
+/// Loads a model; called again if it was unloaded in the meantime.
 pub type Load = dyn Fn() -> Result<Loaded, String> + Send + Sync;
 
-/// A model that can be asked for.
+/// A model on offer.
 #[derive(Clone)]
 pub struct Offer {
-    /// What clients call it.
+    /// The name that clients use.
     pub name: String,
+    /// The file, if the model comes from one.
+    pub file: Option<PathBuf>,
     load: Arc<Load>,
 }
 
@@ -28,14 +32,19 @@ impl Offer {
         name: impl Into<String>,
         load: impl Fn() -> Result<Loaded, String> + Send + Sync + 'static,
     ) -> Offer {
-        Offer { name: name.into(), load: Arc::new(load) }
+        Offer { name: name.into(), file: None, load: Arc::new(load) }
+    }
+
+    /// The same, with the file that it comes from: lists of models tell its size and date.
+    pub fn from_file(self, file: impl Into<PathBuf>) -> Offer {
+        Offer { file: Some(file.into()), ..self }
     }
 }
 
 struct Entry {
     offer: Offer,
     hosted: Mutex<Option<Hosted>>,
-    /// Whoever loads it; others wait.
+    /// Held by whoever loads it; others wait.
     loading: tokio::sync::Mutex<()>,
     last_used: AtomicU64,
 }
@@ -64,26 +73,36 @@ pub struct Models {
 }
 
 impl Models {
-    /// At least one, under names that differ.
+    /// At least one model, with distinct names.
     pub fn new(app: &Arc<App>, offers: Vec<Offer>) -> Result<Models, String> {
         if offers.is_empty() {
-            return Err("there is no model to serve".into());
+            return Err("no model to serve".into());
         }
         for (at, offer) in offers.iter().enumerate() {
             if offers[..at].iter().any(|other| other.name == offer.name) {
-                return Err(format!("two models are called '{}'", offer.name));
+                return Err(format!("two models have the name '{}'", offer.name));
             }
         }
         let entries = offers.into_iter().map(Entry::new).collect();
         Ok(Models { app: app.clone(), entries, clock: AtomicU64::new(0) })
     }
 
-    /// The names, the one that is meant where none is given first.
+    /// The names, the default model first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.offer.name.as_str())
     }
 
-    /// The name of a model as it is listed. Clients that name none mean the first.
+    /// When the server was started.
+    pub fn started(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(self.app.started)
+    }
+
+    /// All models, the default model first.
+    pub fn offers(&self) -> impl Iterator<Item = &Offer> {
+        self.entries.iter().map(|entry| &entry.offer)
+    }
+
+    /// The name of a model as listed. Without one, the default model is used.
     pub fn find(&self, name: Option<&str>) -> Outcome<&str> {
         self.entry(name).map(|entry| entry.offer.name.as_str())
     }
@@ -94,12 +113,12 @@ impl Models {
         let found = self.entries.iter().find(|entry| [name, plain].contains(&entry.offer.name.as_str()));
         found.ok_or_else(|| {
             let known: Vec<String> = self.names().map(|name| format!("'{name}'")).collect();
-            let message = format!("there is no model '{name}' here; there is {}", known.join(", "));
+            let message = format!("unknown model '{name}'; available: {}", known.join(", "));
             ApiError::status(StatusCode::NOT_FOUND, message).code("model_not_found")
         })
     }
 
-    /// The model, loaded if it is not.
+    /// The model, loaded if necessary.
     pub async fn open(&self, name: Option<&str>) -> Outcome<Hosted> {
         let entry = self.entry(name)?;
         entry.last_used.store(self.clock.fetch_add(1, Relaxed) + 1, Relaxed);
@@ -116,8 +135,8 @@ impl Models {
         });
         let loaded = loading.await.unwrap_or_else(|_| Err("loading it panicked".into()));
         let (hosted, name) = loaded.map_err(|why| {
-            tracing::error!("the model '{}' could not be loaded: {why}", entry.offer.name);
-            let message = format!("the model '{}' could not be loaded: {why}", entry.offer.name);
+            tracing::error!("cannot load the model '{}': {why}", entry.offer.name);
+            let message = format!("cannot load the model '{}': {why}", entry.offer.name);
             ApiError::status(StatusCode::INTERNAL_SERVER_ERROR, message)
         })?;
         tracing::info!("loaded '{name}' ({}, {} MiB)", hosted.family(), hosted.bytes() >> 20);
@@ -126,7 +145,7 @@ impl Models {
         Ok(hosted)
     }
 
-    /// Drops idle models until the others are within the budget.
+    /// Unloads idle models until the others are within the budget.
     async fn trim(&self, keep: &str) {
         let mut order: Vec<&Entry> = self.entries.iter().filter(|entry| entry.offer.name != keep).collect();
         order.sort_by_key(|entry| entry.last_used.load(Relaxed));
@@ -138,14 +157,17 @@ impl Models {
             let idle = entry.hosted().take_if(|hosted| hosted.is_idle());
             if let Some(idle) = idle {
                 total -= idle.bytes();
-                tracing::info!("dropped '{}' to make room", entry.offer.name);
+                tracing::info!("unloaded '{}' to free memory", entry.offer.name);
+                if let Hosted::Text(host) = &idle {
+                    self.app.metrics.ended(&host.name, &host.engine.stats());
+                }
                 // An engine waits for its thread.
                 let _ = tokio::task::spawn_blocking(move || drop(idle)).await;
             }
         }
     }
 
-    /// Those of the loaded ones that generate text.
+    /// The loaded models that generate text.
     pub fn hosts(&self) -> Vec<Arc<Host>> {
         let text = |hosted| match hosted {
             Hosted::Text(host) => Some(host),
@@ -154,7 +176,7 @@ impl Models {
         self.loaded().into_iter().filter_map(text).collect()
     }
 
-    /// Those that are loaded now.
+    /// The loaded models.
     pub fn loaded(&self) -> Vec<Hosted> {
         self.entries.iter().filter_map(|entry| entry.hosted().clone()).collect()
     }

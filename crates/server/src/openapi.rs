@@ -1,4 +1,4 @@
-//! The description of the API, made from the routes.
+//! The OpenAPI description, generated from the routes.
 
 use crate::ServerOptions;
 use crate::routes::{Access, ROUTES};
@@ -30,7 +30,7 @@ pub fn document(models: &[&str], options: &ServerOptions) -> Value {
     let mut document = json!({
         "openapi": "3.1.0",
         "info": {"title": "Wootz", "version": env!("CARGO_PKG_VERSION"),
-                 "description": "Language models behind the APIs of OpenAI, Anthropic and Ollama."},
+                 "description": "Language models with OpenAI, Anthropic and Ollama compatible APIs."},
         "paths": paths,
         "components": {
             "schemas": schemas(models),
@@ -46,10 +46,11 @@ pub fn document(models: &[&str], options: &ServerOptions) -> Value {
 fn responses(open: bool, has_body: bool) -> Value {
     let mut all = json!({"200": {"description": "The answer"}});
     let mut add = |status: &str, description: &str| all[status] = json!({"description": description});
+    add("403", "A web page of an origin that is not allowed");
     if !open {
-        add("401", "The key is missing or unknown");
+        add("401", "Missing or invalid API key");
     }
-    add("404", "There is no such model");
+    add("404", "Unknown model");
     if has_body {
         add("400", "The request is not valid");
         add("408", "The request took too long to arrive");
@@ -83,6 +84,9 @@ fn schemas(models: &[&str]) -> Value {
             "properties": {"name": {"type": "string", "minLength": 1}, "description": text, "parameters": {"type": "object"}},
         }},
     }});
+    let choice = json!({"enum": ["none", "auto", "required"]});
+    let effort = json!({"enum": ["none", "low", "medium", "high"]});
+    let think = json!({"anyOf": [{"type": "boolean"}, effort]});
     let number = |least: f64, most: f64| json!({"type": "number", "minimum": least, "maximum": most});
     let integer = |least: i64, most: i64| json!({"type": "integer", "minimum": least, "maximum": most});
     let settings = json!({
@@ -121,7 +125,7 @@ fn schemas(models: &[&str]) -> Value {
     let format = json!({"anyOf": [{"const": "json"}, {"type": "object"}]});
     json!({
         "ChatRequest": object(&["messages"], with(json!({
-            "messages": messages, "tools": tools, "logprobs": {"type": "boolean"}, "top_logprobs": integer(0, 20),
+            "messages": messages, "tools": tools, "tool_choice": choice, "reasoning_effort": effort, "logprobs": {"type": "boolean"}, "top_logprobs": integer(0, 20),
             "logit_bias": {"type": "object", "additionalProperties": number(-100.0, 100.0)},
         }))),
         "CompletionRequest": object(&["prompt"], with(json!({
@@ -131,19 +135,26 @@ fn schemas(models: &[&str]) -> Value {
         "ResponsesRequest": object(&["input"], json!({
             "model": name, "input": {"anyOf": [text, messages]}, "instructions": text,
             "max_output_tokens": integer(1, 1_000_000), "temperature": number(0.0, 2.0),
-            "stream": {"type": "boolean"},
+            "stream": {"type": "boolean"}, "tools": tools, "tool_choice": choice,
+            "reasoning": object(&[], json!({"effort": effort})),
         })),
         "MessagesRequest": object(&["messages", "max_tokens"], json!({
             "model": name, "messages": messages, "max_tokens": integer(1, 1_000_000), "system": text,
             "temperature": number(0.0, 2.0), "top_p": number(0.0, 1.0), "top_k": integer(0, 1000),
             "stop_sequences": {"type": "array", "items": text}, "stream": {"type": "boolean"},
+            "tools": {"type": "array", "items": object(&["name", "input_schema"], json!({
+                "name": {"type": "string", "minLength": 1}, "description": text, "input_schema": {"type": "object"},
+            }))},
+            "tool_choice": object(&["type"], json!({"type": {"enum": ["auto", "any", "none"]}})),
+            "thinking": object(&["type"], json!({"type": {"enum": ["enabled", "disabled"]}})),
         })),
         "OllamaChatRequest": object(&["model", "messages"], json!({
             "model": name, "messages": messages, "stream": {"type": "boolean"}, "format": format, "options": options,
+            "tools": tools, "think": think,
         })),
         "OllamaGenerateRequest": object(&["model", "prompt"], json!({
             "model": name, "prompt": text, "system": text, "raw": {"type": "boolean"}, "stream": {"type": "boolean"},
-            "format": format, "options": options,
+            "format": format, "options": options, "think": think,
         })),
         "OllamaShowRequest": object(&["model"], json!({"model": name})),
         "EmbeddingRequest": object(&["input"], json!({

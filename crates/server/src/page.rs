@@ -1,4 +1,4 @@
-//! The chat page: plain files that are part of the program.
+//! The chat page: static files embedded in the program.
 
 use crate::api::Visit;
 use crate::error::Outcome;

@@ -1,16 +1,39 @@
 //! From messages to tokens.
 
 use crate::error::{ApiError, Outcome};
+use crate::grammar::{Grammar, Opening};
 use crate::host::Host;
-use crate::tools::{Choice, Format, Tools};
+use crate::tools::{Choice, Format, Style, Tools};
 use serde_json::{Value, json};
+use std::sync::Arc;
 use wootz_llm::tokenizer::Encoding;
 
 /// A prompt, and what it means for reading the answer.
 pub struct Prompt {
     pub tokens: Vec<u32>,
-    pub tools: Option<Format>,
+    pub reading: Reading,
+}
+
+/// What has to be known to take an answer apart.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    pub style: Style,
+    /// The tools that the answer may call, if any.
+    pub tools: Option<Arc<Tools>>,
+    /// Whether the prompt has opened the model's reasoning.
     pub reasons: bool,
+}
+
+impl Reading {
+    /// What has to be said before a grammar applies: models that reason do so first.
+    pub fn opening(&self, grammar: &Grammar) -> Option<Opening> {
+        match (self.style.format, grammar) {
+            // Its grammar has the message's header.
+            (Format::Harmony, Grammar::Call(_)) => None,
+            (Format::Harmony, _) => Some(Opening::FinalMessage),
+            _ => self.reasons.then_some(Opening::After(self.style.thinking.1)),
+        }
+    }
 }
 
 /// Messages that one request may have.
@@ -29,13 +52,10 @@ pub fn chat(
     };
     if messages.is_empty() || messages.len() > MOST_MESSAGES {
         let count = messages.len();
-        return Err(ApiError::field(
-            "messages",
-            format!("{count} messages; there must be 1 to {MOST_MESSAGES}"),
-        ));
+        return Err(ApiError::field("messages", format!("{count} messages; must be 1 to {MOST_MESSAGES}")));
     }
     if tools.0.is_empty() && matches!(choice, Choice::Required | Choice::Named(_)) {
-        return Err(ApiError::field("tool_choice", "a call is asked for, but there are no tools"));
+        return Err(ApiError::field("tool_choice", "a tool call is required, but there are no tools"));
     }
     let mut messages =
         messages.into_iter().enumerate().map(|(i, m)| message(i, m)).collect::<Outcome<Vec<_>>>()?;
@@ -54,8 +74,22 @@ pub fn chat(
     let rendered = template.render_json(&Value::Array(messages), true, &Value::Object(names));
     let text = rendered.map_err(|error| ApiError::field("messages", error.to_string()))?;
     let tokens = host.model().tokenizer().encode(&text, Encoding::TEMPLATE);
-    let reasons = text.trim_end().ends_with("<think>");
-    Ok(Prompt { tokens, tools: uses_tools.then(|| Format::of(template.source())), reasons })
+    let style = Style::of(template.source());
+    let reasons = text.trim_end().ends_with(style.thinking.0);
+    let tools = uses_tools.then(|| Arc::new(tools.clone()));
+    Ok(Prompt { tokens, reading: Reading { style, tools, reasons } })
+}
+
+/// What tells a template how much to reason: whether at all, or an effort. Templates have several names for it.
+pub fn thinking(wish: Option<&Value>) -> Value {
+    match wish {
+        Some(Value::Bool(wanted)) => json!({"enable_thinking": wanted, "thinking": wanted}),
+        Some(Value::String(effort)) if effort == "none" => thinking(Some(&Value::Bool(false))),
+        Some(Value::String(effort)) => {
+            json!({"enable_thinking": true, "thinking": true, "reasoning_effort": effort})
+        }
+        _ => Value::Null,
+    }
 }
 
 /// Tells of tools in the system prompt.
@@ -78,7 +112,7 @@ fn message(index: usize, message: Value) -> Outcome<Value> {
         Some("developer") => "system",
         Some("function") => "tool",
         Some(role @ ("system" | "user" | "assistant" | "tool")) => role,
-        Some(other) => return Err(wrong(&format!("there is no role '{other}'"))),
+        Some(other) => return Err(wrong(&format!("unknown role '{other}'"))),
         None => return Err(wrong("it needs a role")),
     };
     let role = role.to_owned();
@@ -110,7 +144,7 @@ pub fn text_of(content: &Value) -> Result<String, String> {
     match content {
         Value::String(text) => Ok(text.clone()),
         Value::Array(parts) => parts.iter().map(part).collect(),
-        other => Err(format!("content must be text or a list of parts, not {}", kind(other))),
+        other => Err(format!("content must be a string or a list of parts, not {}", kind(other))),
     }
 }
 

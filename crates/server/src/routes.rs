@@ -1,9 +1,10 @@
-//! The routes, and what every request passes: keys, numbers, logs.
+//! The routes, and middleware for every request: API keys, request ids, logs.
 
 use crate::api::{Visit, anthropic, chat, completions, embeddings, ollama, other, responses};
 use crate::app::App;
 use crate::error::{ApiError, Dialect, Outcome};
 use crate::models::Models;
+use crate::origin;
 use crate::page;
 use axum::Router;
 use axum::body::Body;
@@ -97,7 +98,7 @@ pub fn router(app: &Arc<App>, models: &Arc<Models>) -> Router {
     }
     let missing = |request: Request<Body>| async move {
         let path = request.uri().path().to_owned();
-        let problem = ApiError::status(StatusCode::NOT_FOUND, format!("there is nothing at {path}"));
+        let problem = ApiError::status(StatusCode::NOT_FOUND, format!("no such endpoint: {path}"));
         problem.response(Dialect::of(&path))
     };
     let not_so = |State(app): State<Arc<App>>, request: Request<Body>| async move {
@@ -105,7 +106,7 @@ pub fn router(app: &Arc<App>, models: &Arc<Models>) -> Router {
             return allowed(&app, request.headers(), Response::new(Body::empty()));
         }
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let message = format!("{method} is not possible at {path}");
+        let message = format!("{method} is not allowed for {path}");
         ApiError::status(StatusCode::METHOD_NOT_ALLOWED, message).response(Dialect::of(&path))
     };
     router.fallback(missing).method_not_allowed_fallback(not_so).with_state(app.clone())
@@ -122,7 +123,9 @@ async fn serve(
     let (path, headers) = (request.uri().path().to_owned(), request.headers().clone());
     let id = format!("{:016x}", app.unique());
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
-    let outcome = match client(&app, &headers, peer, route.access == Access::Open) {
+    let known = origin::check(&app, &headers)
+        .and_then(|()| client(&app, &headers, peer, route.access == Access::Open));
+    let outcome = match known {
         Ok(client) => {
             let visit = Visit { app: app.clone(), models, client, id: id.clone() };
             (route.handle)(visit, request).await
@@ -158,8 +161,8 @@ fn client(app: &App, headers: &HeaderMap, peer: Option<SocketAddr>, open: bool) 
     let known = given.filter(|given| app.options.keys.iter().any(|key| same(key, given)));
     if known.is_none() && !app.options.keys.is_empty() && !open {
         let message = match given {
-            Some(_) => "this key is not known here",
-            None => "a key is needed: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'",
+            Some(_) => "invalid API key",
+            None => "missing API key: send it as 'Authorization: Bearer KEY' or 'x-api-key: KEY'",
         };
         return Err(ApiError::status(StatusCode::UNAUTHORIZED, message).code("invalid_api_key"));
     }

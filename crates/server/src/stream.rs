@@ -1,4 +1,4 @@
-//! Bodies: requests read within limits, answers streamed as they come.
+//! Bodies: requests read within limits, answers streamed.
 
 use crate::app::App;
 use crate::error::{ApiError, Outcome};
@@ -15,9 +15,8 @@ use tokio::sync::mpsc;
 pub async fn read_json<T: DeserializeOwned>(app: &App, request: Request<Body>) -> Outcome<T> {
     let limit = app.options.body_limit;
     let declared = request.headers().get(header::CONTENT_LENGTH).and_then(|l| l.to_str().ok()?.parse().ok());
-    let too_large = || {
-        ApiError::status(StatusCode::PAYLOAD_TOO_LARGE, format!("a request may have {limit} bytes at most"))
-    };
+    let too_large =
+        || ApiError::status(StatusCode::PAYLOAD_TOO_LARGE, format!("the request exceeds {limit} bytes"));
     if declared.is_some_and(|length: usize| length > limit) {
         return Err(too_large());
     }
@@ -26,7 +25,7 @@ pub async fn read_json<T: DeserializeOwned>(app: &App, request: Request<Body>) -
     let bytes = tokio::time::timeout(app.options.read_timeout, bytes).await.map_err(late)?;
     let bytes = bytes.map_err(|error| match error.to_string().contains("limit") {
         true => too_large(),
-        false => ApiError::bad(format!("the request could not be read: {error}")),
+        false => ApiError::bad(format!("cannot read the request: {error}")),
     })?;
     if bytes.is_empty() {
         return Err(ApiError::bad("the request has no body; it must be a JSON object"));

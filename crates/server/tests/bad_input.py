@@ -103,7 +103,11 @@ def test_keys():
 def test_origins():
     known = http.get("/health", headers={"origin": "http://localhost:3000"})
     assert known.headers["access-control-allow-origin"] == "http://localhost:3000"
-    assert "access-control-allow-origin" not in http.get("/health", headers={"origin": "http://evil"}).headers
+    for origin in ("http://evil", "null"):
+        for answer in (http.get("/health", headers={"origin": origin}), post("/api/chat", b"{}", KEY | {"origin": origin})):
+            assert answer.status_code == 403 and "access-control-allow-origin" not in answer.headers
+    own = post("/v1/completions", {"prompt": "abc", "max_tokens": 1}, KEY | {"origin": URL})
+    assert own.status_code == 200, "the server's own page"
     asked = http.options(CHAT, headers={"origin": "http://localhost:3000"})
     assert asked.status_code == 200 and "authorization" in asked.headers["access-control-allow-headers"]
 
@@ -117,7 +121,7 @@ def test_large_bodies_and_heads():
         pass  # closed while we were still writing
     with socket.create_connection((HOST, int(PORT)), timeout=300) as s:
         try:
-            s.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\nx: " + b"y" * (4 << 20))
+            s.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\nx: " + b"y" * (4 << 20))
             status = s.recv(100)
         except ConnectionError:
             status = b""
@@ -126,10 +130,10 @@ def test_large_bodies_and_heads():
 
 def test_slow_clients_are_dropped():
     with socket.create_connection((HOST, int(PORT)), timeout=300) as head:
-        head.sendall(b"GET /health HTTP/1.1\r\nhost: x\r\n")
+        head.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n")
         head.recv(100)  # returns once it is dropped
     with socket.create_connection((HOST, int(PORT)), timeout=300) as body:
-        body.sendall(b"POST /tokenize HTTP/1.1\r\nauthorization: Bearer secret\r\nhost: x\r\ncontent-length: 100\r\n\r\n{")
+        body.sendall(b"POST /tokenize HTTP/1.1\r\nauthorization: Bearer secret\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{")
         assert b" 408 " in body.recv(100)
 
 
@@ -147,7 +151,7 @@ def test_a_full_queue_and_clients_that_go_away():
     wait_until_idle(300)  # clients of earlier tests may have left in the middle of an answer
     long = {"prompt": "abc", "max_tokens": 1900, "ignore_eos": True, "stream": True}
     content = json.dumps(long).encode()
-    head = f"POST /v1/completions HTTP/1.1\r\nauthorization: Bearer secret\r\nhost: x\r\ncontent-length: {len(content)}\r\n\r\n"
+    head = f"POST /v1/completions HTTP/1.1\r\nauthorization: Bearer secret\r\nhost: localhost\r\ncontent-length: {len(content)}\r\n\r\n"
     open_ones = []
 
     def fill():
@@ -171,6 +175,38 @@ def test_a_full_queue_and_clients_that_go_away():
     for s in open_ones:
         s.close()
     wait_until_idle(300)
+
+
+def test_readers_that_stall_are_dropped():
+    wait_until_idle(300)
+    body = {"prompt": "abc", "max_tokens": 1900, "ignore_eos": True, "stream": True, "logprobs": 20}
+    content = json.dumps(body).encode()
+    head = f"POST /v1/completions HTTP/1.1\r\nauthorization: Bearer secret\r\nhost: localhost\r\ncontent-length: {len(content)}\r\n\r\n"
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.settimeout(300)
+        s.connect((HOST, int(PORT)))
+        s.sendall(head.encode() + content)
+        assert b" 200 " in s.recv(200)
+        wait_until_idle(300)
+        time.sleep(3)  # the server waits two seconds for somebody to read
+        text = b""
+        try:
+            while part := s.recv(1 << 16):
+                text += part
+        except ConnectionError:
+            pass
+        assert b"[DONE]" not in text, f"all of its {len(text)} bytes were kept for it"
+
+
+def test_the_queue_of_embeddings_is_bounded():
+    body = {"model": "tiny-bert", "input": ["the quick brown fox jumps over the lazy dog"] * 500}
+    codes = []
+    threads = [threading.Thread(target=lambda: codes.append(post("/v1/embeddings", body).status_code)) for _ in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert set(codes) == {200, 429}, codes
+    assert post("/v1/embeddings", body).status_code == 200
 
 
 def test_metrics_and_description():

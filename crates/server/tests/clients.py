@@ -34,10 +34,20 @@ def is_weather(text):
 
 
 def test_models():
-    names = ["tiny", "tiny-bert", "second", "broken"]
+    names = ["tiny", "tiny-bert", "second", "broken", "thinker", "mistral", "harmony"]
     assert [m.id for m in client.models.list()] == names
     assert client.models.retrieve("tiny").id == "tiny"
     assert [m.model for m in llama.list().models] == names
+
+
+def test_what_is_known_of_models():
+    tiny, bert = (next(m for m in llama.list().models if m.model == name) for name in ("tiny", "tiny-bert"))
+    assert len(tiny.digest) == 64 and tiny.digest != bert.digest and tiny.modified_at.year > 2000
+    assert tiny.details.family == "llama" and tiny.details.quantization_level == "Q8_0"
+    assert tiny.size > 0 and tiny.details.parameter_size == "0M"
+    show = lambda name: client.post("../api/show", cast_to=object, body={"model": name})["capabilities"]
+    assert show("tiny") == ["completion"] and show("tiny-bert") == ["embedding"]
+    assert show("thinker") == ["completion", "thinking"] and show("mistral") == ["completion", "tools"]
 
 
 def test_models_are_loaded_when_asked_for():
@@ -82,7 +92,7 @@ def test_embeddings():
             client.embeddings.create(model="tiny-bert", **wrong)
     with pytest.raises(openai.BadRequestError) as error:
         client.chat.completions.create(model="tiny-bert", messages=HELLO)
-    assert "no text" in error.value.message
+    assert "not text" in error.value.message
 
 
 def test_rerank():
@@ -138,6 +148,17 @@ def test_several_answers_and_seeds():
     assert len(set(texts(a))) > 1
 
 
+def test_usage_counts_a_prompt_once():
+    ask = lambda **more: client.completions.create(model="tiny", max_tokens=4, temperature=1, extra_body={"ignore_eos": True}, **more)
+    one, other = (ask(prompt=p).usage.prompt_tokens for p in ("abcabc", "xyz"))
+    whole = ask(prompt=["abcabc", "xyz"], n=3).usage
+    *_, last = ask(prompt=["abcabc", "xyz"], n=3, stream=True, stream_options={"include_usage": True})
+    for usage in (whole, last.usage):
+        assert (usage.prompt_tokens, usage.completion_tokens) == (one + other, 24)
+    echoed = ask(prompt=["abc", "xyz"], n=2, echo=True).choices
+    assert [c.text[:3] for c in echoed] == ["abc", "abc", "xyz", "xyz"]
+
+
 def test_logprobs_and_bias():
     answer = greedy(logprobs=True, top_logprobs=3)
     first = answer.choices[0].logprobs.content[0]
@@ -191,6 +212,67 @@ def test_tools_are_forced_and_streamed():
         {"role": "tool", "tool_call_id": call.id, "content": "sunny"},
     ]
     client.chat.completions.create(model="tiny", messages=history, tools=[TOOL], max_tokens=4)
+
+
+def first_special(model):
+    """The number of a model's first control token of its own."""
+    return client.post("../tokenize", cast_to=object, body={"model": model, "content": "<pad>", "parse_special": True})["tokens"][0] + 1
+
+
+def test_a_model_reasons_before_a_grammar_applies():
+    schema = {"type": "json_schema", "json_schema": {"name": "w", "schema": WEATHER, "strict": True}}
+    ask = lambda **more: client.chat.completions.create(
+        model="thinker", messages=HELLO, temperature=1, response_format=schema, **more
+    ).choices[0]
+    think, end = first_special("thinker"), first_special("thinker") + 1
+    for seed in range(3):
+        answer = ask(seed=seed, max_tokens=400, logit_bias={end: 4}).message
+        assert is_weather(answer.content) and answer.reasoning_content
+    # The grammar does not begin by itself, and an answer cannot end before it.
+    cut = ask(seed=1, max_tokens=30, logit_bias={end: -100, think: -100})
+    assert cut.finish_reason == "length" and not cut.message.content and cut.message.reasoning_content
+    forced = client.chat.completions.create(
+        model="thinker", messages=HELLO, tools=[TOOL], tool_choice="required", max_tokens=400, seed=1, logit_bias={end: 4}
+    ).choices[0].message
+    assert is_weather(forced.tool_calls[0].function.arguments) and forced.reasoning_content
+    answer = claude.messages.create(
+        model="thinker", max_tokens=400, messages=HELLO, tools=[{"name": "weather", "input_schema": WEATHER}],
+        tool_choice={"type": "none"}, extra_body={"temperature": 0},
+    )
+    assert answer.content[0].type == "thinking"
+    shaped = llama.chat(model="thinker", messages=HELLO, format=WEATHER, options={"num_predict": 24, "temperature": 0})
+    assert shaped.message.thinking and not shaped.message.content
+
+
+def test_calls_between_control_tokens():
+    ask = lambda model, **more: client.chat.completions.create(
+        model=model, messages=HELLO, tools=[TOOL], temperature=1, seed=1, **more
+    )
+    for model in ("mistral", "harmony"):
+        answer = ask(model, tool_choice="required", max_tokens=200)
+        assert answer.choices[0].finish_reason == "tool_calls" and not answer.choices[0].message.content
+        assert is_weather(answer.choices[0].message.tool_calls[0].function.arguments)
+        # Tokens of the name, the arguments, and marks that are one token each.
+        assert answer.usage.completion_tokens < len(answer.choices[0].message.tool_calls[0].function.arguments) + 60
+    # Without a grammar a call that is not well-formed is text, which shows where it began.
+    begin = first_special("mistral") + 2
+    free = ask("mistral", max_tokens=8, logit_bias={begin: 100}).choices[0].message
+    assert free.content == "[TOOL_CALLS]" * 7
+    plain = client.completions.create(model="mistral", prompt="a", max_tokens=8, logit_bias={begin: 100})
+    assert plain.choices[0].text == ""
+
+
+def test_channels():
+    first = first_special("harmony")
+    message, channel = first + 1, first + 3
+    schema = {"type": "json_schema", "json_schema": {"name": "w", "schema": WEATHER, "strict": True}}
+    answer = client.chat.completions.create(
+        model="harmony", messages=HELLO, max_tokens=40, temperature=0, response_format=schema, logit_bias={channel: -100}
+    ).choices[0]
+    assert answer.finish_reason == "length", "without a final message there is no answer"
+    text = client.chat.completions.create(model="harmony", messages=HELLO, max_tokens=8, logit_bias={first + 2: 100})
+    assert text.usage.completion_tokens == 8, "<|end|> ends a message, not the answer"
+    assert message
 
 
 def test_responses():

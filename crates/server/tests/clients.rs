@@ -28,7 +28,7 @@ fn has(modules: &str) -> bool {
         python().display()
     );
     if !works {
-        eprintln!("skipped: {} cannot import {modules}", python().display());
+        wootz_testkit::skipped(&format!("{} cannot import {modules}; run scripts/setup", python().display()));
     }
     works
 }
@@ -68,6 +68,8 @@ fn bad_input_gets_the_right_status() {
         options.origins = vec!["http://localhost:3000".into()];
         options.body_limit = 1 << 20;
         options.read_timeout = Duration::from_secs(2);
+        options.write_timeout = Duration::from_secs(2);
+        options.embedding_queue = 1;
         engine.slots = 1;
         engine.queue = 1;
     });
@@ -101,7 +103,7 @@ fn idle_models_are_dropped_for_others() {
     let ask = |method: &str, path: &str, body: &str| {
         let mut stream = TcpStream::connect(server.address).unwrap();
         let length = body.len();
-        write!(stream, "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
+        write!(stream, "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}")
             .unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
@@ -120,13 +122,21 @@ fn idle_models_are_dropped_for_others() {
         answer[start..].split("logprobs").next().unwrap().to_owned()
     };
     let first = text("tiny");
+    let counted = || {
+        let text = ask("GET", "/metrics", "");
+        let start = "wootz_answers_total{model=\"tiny\"} ";
+        text.lines().find_map(|line| line.strip_prefix(start)?.parse::<u64>().ok())
+    };
+    assert_eq!(counted(), Some(1));
     // Each is too much, so that there is never more than one.
     assert_eq!(text("second"), first);
     assert_eq!(loaded(), [false, true, false]);
     ask("POST", "/v1/embeddings", r#"{"model": "tiny-bert", "input": "a"}"#);
     assert_eq!(loaded(), [false, false, true]);
+    assert_eq!(counted(), Some(1), "counters of a model that was unloaded do not fall");
     assert_eq!(text("tiny"), first);
     assert_eq!(loaded(), [true, false, false]);
+    assert_eq!(counted(), Some(2));
     server.stop();
 }
 
@@ -168,7 +178,7 @@ fn the_page_in_a_browser() {
 fn wait_until_accepted(address: SocketAddr) {
     loop {
         let mut stream = TcpStream::connect(address).unwrap();
-        write!(stream, "GET /health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         if !answer.contains("\"steps\":0") {
@@ -184,8 +194,11 @@ fn a_server_finishes_what_runs() {
     let mut stream = TcpStream::connect(server.address).unwrap();
     let body = r#"{"prompt": "Hello", "max_tokens": 1500, "ignore_eos": true, "temperature": 0}"#;
     let length = body.len();
-    write!(stream, "POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n{body}")
-        .unwrap();
+    write!(
+        stream,
+        "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
     wait_until_accepted(server.address);
     server.stop();
     let mut answer = String::new();

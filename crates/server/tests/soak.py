@@ -85,7 +85,7 @@ def garbage(http, dice):
 def connected(body):
     s = socket.create_connection((HOST, int(PORT)), timeout=120)
     content = json.dumps(body).encode()
-    s.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n" % len(content) + content)
+    s.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: %d\r\n\r\n" % len(content) + content)
     return s
 
 
@@ -98,7 +98,7 @@ def vanishes(_, dice):
 
 def half_a_request(_, dice):
     with socket.create_connection((HOST, int(PORT)), timeout=120) as s:
-        s.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{\"pro"[: dice.randint(1, 70)])
+        s.sendall(b"POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{\"pro"[: dice.randint(1, 70)])
 
 
 def reads_slowly(_, dice):

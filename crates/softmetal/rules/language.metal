@@ -1,5 +1,6 @@
-//# Function constants are no constant expressions
-//# The value of a function constant is unknown until the pipeline is made, so no array extent, template argument, static_assert or case label can use it.
+//# Function constants are not constant expressions
+//# The value of a function constant is unknown until the pipeline is created, so array extents, template arguments, static_assert and case labels cannot use it.
+//! is not known to the compiler
 //- bad
 constant int n [[function_constant(0)]];
 kernel void k(device float *o) { float a[n]; a[0] = 1; o[0] = a[0]; } // <-
@@ -24,8 +25,9 @@ kernel void k(device float *o) { float a[8]; for (int i = 0; i < twice; i++) a[i
 
 //# Types of function constants
 //# A function constant is a scalar or a vector without an initialiser.
+//! gets its value from the host | must be a scalar or a vector
 //- bad
-constant int n [[function_constant(0)]] = 3;
+constant int n [[function_constant(0)]] = 3; // <-
 kernel void k(device float *o) { o[0] = n; }
 //- bad
 struct S { int x; };
@@ -36,8 +38,9 @@ constant float2 v [[function_constant(0)]];
 static constant constexpr const bool on [[function_constant(1)]];
 kernel void k(device float *o) { if (on) o[0] = v.x; }
 
-//# Words that Metal lacks
+//# Unsupported C++ features
 //# No double, no long long, no exceptions, no virtual functions, no goto or labels, no assembly, no register or static variables, no run-time types, no allocation.
+//! ; use | ; drop the word | : remove it
 //- bad
 kernel void k(device float *o) { long long x = 1; o[0] = x; }
 //- bad
@@ -47,7 +50,7 @@ kernel void k(device float *o) { again: o[0] = 1; }
 //- bad
 kernel void k(device float *o) { asm("nop"); o[0] = 1; }
 //- bad
-float f(float x) __asm("air.sin.f32");
+float f(float x) __asm("air.sin.f32"); // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(device float *o) { register int x = 1; o[0] = x; }
@@ -66,13 +69,15 @@ kernel void k(device float *o) { long x = 1; switch (int(x)) { case 1: o[0] = 1;
 
 //# Lambdas
 //# Lambdas need Metal 3.2.
+//! lambdas need Metal 3.2
 //- bad 310
 kernel void k(device float *o) { auto f = [](float x) { return x; }; o[0] = f(1); }
 //- good 320
 kernel void k(device float *o) { auto f = [](float x) { return x; }; o[0] = f(1); }
 
 //# Arrays
-//# An array has a constant extent of at least one.
+//# Arrays have a constant extent of at least one.
+//! array
 //- bad
 kernel void k(device float *o) { int n = int(o[0]); float a[n]; a[0] = 1; o[0] = a[0]; }
 //- bad
@@ -81,7 +86,8 @@ kernel void k(device float *o) { float a[0]; o[0] = sizeof(a); }
 kernel void k(device float *o) { constexpr int n = 4; float a[n * 2]; a[0] = 1; o[0] = a[0]; }
 
 //# Narrowing
-//# Braces do not narrow.
+//# Braced initialisers do not narrow.
+//! narrow
 //- bad
 struct S { float x; };
 kernel void k(device float *o) { int i = int(o[0]); S s = {i}; o[0] = s.x; } // <-
@@ -92,9 +98,10 @@ struct S { float x; };
 kernel void k(device float *o) { int i = int(o[0]); S s = {float(i)}; int j = o[0]; o[0] = s.x + j; }
 
 //# Conversions to bfloat
-//# Neither float nor half becomes a bfloat implicitly; there is no arithmetic of bfloat with half, and mathematical functions of bfloat give float.
+//# Neither float nor half converts to bfloat implicitly; there is no arithmetic between bfloat and half, and maths functions of bfloat return float.
+//! write bfloat(…) | convert one of them
 //- bad
-kernel void k(device bfloat *o, float x [[thread_position_in_grid]]) { o[0] = 1; }
+kernel void k(device bfloat *o, constant float &x) { o[0] = x; }
 //- bad
 kernel void k(device bfloat *o, device float *x) { o[0] = x[0]; }
 //- bad
@@ -106,13 +113,14 @@ kernel void k(device bfloat *o, device float *x) { o[0] += x[0]; }
 //- bad
 kernel void k(device bfloat *o) { o[0] = exp(o[1]); }
 //- bad
-bfloat f(float x) { return x; }
+bfloat f(float x) { return x; } // <-
 kernel void k(device bfloat *o) { o[0] = f(2.0f); }
 //- good
 kernel void k(device bfloat *o, device float *x, device half *h) { bfloat b = bfloat(x[0]); float f = o[0]; o[0] = b + o[1]; o[1] = bfloat(exp(b)) + 1.0bf; o[2] = static_cast<bfloat>(h[0]); o[3] = bfloat(f); }
 
-//# Components of vectors
-//# A component of a vector has no address, and no reference binds to it.
+//# Vector components
+//# Vector components have no address, and references cannot bind to them.
+//! copy it to a variable | use a variable and assign it back
 //- bad
 kernel void k(device float *o) { float4 v = float4(1); thread float *p = &v.x; o[0] = *p; }
 //- bad
@@ -127,8 +135,9 @@ kernel void k(device float4 *o) { device float *p = &o[0].x; *p = 1; }
 //- good
 kernel void k(device float4 *o) { float4 v = o[0]; v.x = 1; v[1] += 2; v.zw = v.xy; thread float4 *p = &v; device float *q = (device float *)o; q[0] = p->x; o[1].yz *= 2; }
 
-//# Making vectors
-//# A vector is made from one scalar, one vector, or as many values as it has components.
+//# Vector construction
+//# A vector is constructed from one scalar, one vector, or as many values as it has components.
+//! a vector is made from
 //- bad
 kernel void k(device float4 *o) { o[0] = float4(1, 2, 3); }
 //- bad
@@ -138,8 +147,9 @@ kernel void k(device float2 *o) { o[0] = float2(1, 2, 3); }
 //- good
 kernel void k(device float4 *o) { float4 v = {1, 2, 3}; o[0] = v + float4(float2(1), 2, 3) + float4(0); }
 
-//# Products of matrices
-//# A matrix is multiplied by a scalar of its own element type, and a swizzle is no target of a product with a matrix.
+//# Matrix products
+//# A matrix is multiplied by a scalar of its own element type, and a matrix product cannot be assigned to a swizzle.
+//! a matrix is multiplied by scalars of its element type | use a variable and assign it back
 //- bad
 kernel void k(device float4x4 *o) { int n = 2; o[0] = o[1] * n; }
 //- bad

@@ -28,17 +28,17 @@ constant int n [[function_constant(0)]];
 constant int m = n + 1;
 kernel void k(device float *o) { switch (int(o[0])) { case m: o[0] = 2; break; } } // <-
 //- bad
-constant bool on [[function_constant(0)]] = true;
+constant bool on [[function_constant(0)]] = true; // <-
 kernel void k(device float *o) { if (on) o[0] = 1; }
 //- bad
-constant bool on [[function_constant(0)]] {true};
+constant bool on [[function_constant(0)]] {true}; // <-
 kernel void k(device float *o) { if (on) o[0] = 1; }
 //- bad
 struct P { int a; };
 constant P p [[function_constant(1)]]; // <-
 kernel void k(device float *o) { o[0] = p.a; }
 //- bad
-constant int a[2] [[function_constant(1)]];
+constant int a[2] [[function_constant(1)]]; // <-
 kernel void k(device float *o) { o[0] = a[0]; }
 //- good
 constant int n [[function_constant(0)]];
@@ -53,7 +53,7 @@ kernel void k(device float *o) { o[0] = x ? h : c.x; }
 //- bad
 kernel void k(device float *o) { unsigned long long x = 1; o[0] = x; }
 //- bad
-typedef long long i64;
+typedef long long i64; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(device float *o) { long long int x = 1; o[0] = x; }
@@ -74,34 +74,34 @@ kernel void k(device float *o) { __asm__("nop"); o[0] = 1; }
 //- bad
 kernel void k(device float *o) { __asm__ volatile("" ::: "memory"); o[0] = 1; }
 //- bad
-ulong2 copy(threadgroup void *dst, ulong n) __asm("air.simdgroup_async_copy_1d.p3i8.p1i8");
+ulong2 copy(threadgroup void *dst, ulong n) __asm("air.simdgroup_async_copy_1d.p3i8.p1i8"); // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-void f(register int x) {}
+void f(register int x) {} // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(device float *o) { for (register int i = 0; i < 2; i++) o[i] = 1; }
 //- bad
-constant bool b = noexcept(1);
+constant bool b = noexcept(1); // <-
 kernel void k(device float *o) { o[0] = b; }
 //- bad
 kernel void k(device float *o) { static int n = 0; o[0] = n++; }
 //- bad
 kernel void k(device float *o) { constexpr static float x = 1; o[0] = x; }
 //- bad
-float f() { static const int t[2] = {1, 2}; return t[0]; }
+float f() { static const int t[2] = {1, 2}; return t[0]; } // <-
 kernel void k(device float *o) { o[0] = f(); }
 //- good
 float f() { static constant int t[2] = {1, 2}; return t[0]; }
 float g() { constexpr int n = 2; const int m = 3; return n + m; }
 kernel void k(device float *o) { o[0] = f() + g(); }
 //- bad
-float f(int n) { float a[n]; return a[0]; }
+float f(int n) { float a[n]; return a[0]; } // <-
 kernel void k(device float *o) { o[0] = f(3); }
 //- bad
 kernel void k(device float *o, constant int &n) { float a[n + 1]; a[0] = 0; o[0] = a[0]; }
 //- bad
-struct S { float x; float tail[0]; };
+struct S { float x; float tail[0]; }; // <-
 kernel void k(device S *o) { o[0].x = 1; }
 //- bad
 kernel void k(device float *o) { threadgroup float a[0]; o[0] = sizeof(a); }
@@ -119,10 +119,10 @@ kernel void k(device float *o) { float a[2] = {1, 2}; half h = {1}; uchar c{7}; 
 //- bad
 kernel void k(device float *o) { float half = 1; o[0] = half; }
 //- bad
-void f(int half) {}
+void f(int half) {} // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-struct S { int kernel; };
+struct S { int kernel; }; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(device float *o) { float vertex = 1, fragment = 2; o[0] = vertex + fragment; }
@@ -159,7 +159,7 @@ template [[host_name("k1")]] kernel void k<float>(device float *o, device float 
 kernel void a [[host_name("x")]] (device float *o) { o[0] = 1; }
 [[host_name("x")]] kernel void b(device float *o) { o[0] = 1; } // <-
 //- bad
-class A { public: virtual int f() { return 1; } };
+class A { public: virtual int f() { return 1; } }; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(device float *o) { try { o[0] = 1; } catch (...) {} }
@@ -168,7 +168,7 @@ kernel void k(device float *o) { o[0] = sizeof(double); }
 //- bad
 kernel void k(device float *o) { auto p = new float[3]; o[0] = p[0]; }
 //- bad
-thread_local int x;
+thread_local int x; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- good
 int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
@@ -253,3 +253,48 @@ kernel void k(device float *o) { o[0] = total({1.0f, 2.0f}); }
 //- good
 [[visible]] float f(float x) { return x; }
 kernel void k(visible_function_table<float(float)> t [[buffer(0)]], device float *o [[buffer(1)]]) { o[0] = t[0](1.0f); }
+//- bad
+constant int n [[function_constant(0)]](3); // <-
+kernel void k(device float *o) { o[0] = n; }
+//- bad
+constant float4x4 m [[function_constant(0)]]; // <-
+kernel void k(device float *o) { o[0] = m[0][0]; }
+//- bad
+constant array<float, 4> a [[function_constant(0)]]; // <-
+kernel void k(device float *o) { o[0] = a[0]; }
+//- bad
+struct S { float x; };
+typedef S T;
+constant T s [[function_constant(0)]]; // <-
+kernel void k(device float *o) { o[0] = s.x; }
+//- bad
+kernel void k(device float *o) { switch (int(o[0])) { case 1: label: o[0] = 1; } }
+//- bad 310
+constant auto f = [](float x) { return x; };
+//- bad
+float half(float x) { return x / 2; } // <-
+kernel void k(device float *o) { o[0] = half(1); }
+//- bad
+enum { half, full };
+//- bad
+namespace half { constant int x = 1; }
+//- bad
+struct fragment { int x; };
+//- bad
+enum { vertex, edge };
+//- bad
+kernel void k(device float *o) { int vertex = 0; vertex++; o[vertex] = 1; }
+//- bad
+kernel void k(device float *o) { float4 fragment(1); o[0] = fragment.x; }
+//- bad
+kernel void k(device float *o, uint thread [[thread_position_in_grid]]) { o[thread] = 1; }
+//- good
+[[kernel]] void a(device half *o) { o[0] = half(1) + half{2}; }
+template <typename T> kernel void b(device T *o) { o[0] = T(1); }
+template [[host_name("bh")]] [[kernel]] void b<half>(device half *);
+[[vertex]] float4 v(uint i [[vertex_id]]) { return float4(i); }
+[[host_name("c"), kernel]] void c(device half *o, constant vec<half, 2> &x) { o[0] = x.y; }
+//- good
+#include <metal_raytracing>
+using namespace raytracing;
+kernel void k(device float *o) { o[0] = 1'000 + 0x1'0 + 1'0.5f; }

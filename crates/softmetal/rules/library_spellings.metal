@@ -15,7 +15,7 @@ kernel void k(device bfloat *o, device half *h) { h[0] = o[0]; }
 void f(bfloat x) {}
 kernel void k(device bfloat *o) { f(1.0f); } // <-
 //- bad
-bfloat f() { return 1.0f; }
+bfloat f() { return 1.0f; } // <-
 kernel void k(device bfloat *o) { o[0] = f(); }
 //- bad
 kernel void k(device bfloat *o) { o[0] *= 2.0f; }
@@ -37,7 +37,7 @@ kernel void k(device S *o) { o[0].x = 2.5f; } // <-
 //- bad
 kernel void k(device bfloat *o, device float *f) { o[0] = o[1] + f[0]; }
 //- bad
-template <typename T> void g(device T *o, float x) { o[0] = x; }
+template <typename T> void g(device T *o, float x) { o[0] = x; } // <-
 kernel void k(device bfloat *o) { g(o, 1); }
 //- good
 kernel void k(device bfloat *o, device float *f, device half *h) { bfloat a = bfloat(1.0f); bfloat b = bfloat(f[0]); bfloat c = static_cast<bfloat>(f[0]); bfloat d = (bfloat)h[0]; bfloat e = bfloat(h[1]); h[2] = half(a); f[0] = a; float x = a + 1.0f; o[0] = a + b * c - d / e; o[1] = bfloat(x); o[2] = 1.0bf; o[3] = -o[4]; if (a > b) o[5] = a < b ? a : b; }
@@ -137,7 +137,9 @@ kernel void k(device float *o) { float a[64]; simdgroup_float8x8 m(0); simdgroup
 //- bad
 kernel void k(constant float *c, device float *o) { simdgroup_float8x8 m(0); simdgroup_store(m, c, 8); }
 //- good
-kernel void k(device float *o, threadgroup half *t, constant float *c) { simdgroup_float8x8 m = make_filled_simdgroup_matrix<float, 8, 8>(0); simdgroup_half8x8 a; simdgroup_float8x8 b; simdgroup_load(a, t, 8, ulong2(0, 0), true); simdgroup_load(b, c, 8); simdgroup_multiply_accumulate(m, a, b, m); simdgroup_multiply(m, b, b); thread auto &e = m.thread_elements(); e[0] = 1; simdgroup_store(m, o, 8, 0); }
+kernel void k(device float *o, threadgroup half *t, device const float *c) { simdgroup_float8x8 m = make_filled_simdgroup_matrix<float, 8, 8>(0); simdgroup_half8x8 a; simdgroup_float8x8 b; simdgroup_load(a, t, 8, ulong2(0, 0), true); simdgroup_load(b, c, 8); simdgroup_multiply_accumulate(m, a, b, m); simdgroup_multiply(m, b, b); thread auto &e = m.thread_elements(); e[0] = 1; simdgroup_store(m, o, 8, 0); }
+//- bad
+kernel void k(constant float *c, device float *o) { simdgroup_float8x8 m; simdgroup_load(m, c, 8); simdgroup_store(m, o, 8); }
 //- bad
 kernel void k(threadgroup atomic_float *t, device float *o) { atomic_fetch_sub_explicit(t, 1.0f, memory_order_relaxed); o[0] = 1; }
 //- bad
@@ -274,3 +276,19 @@ kernel void k(texture2d<uint, access::read_write> t [[texture(0)]], texture2d<fl
 kernel void k(depth2d<float> d [[texture(0)]], texturecube_array<half> c [[texture(1)]], texture2d_ms<float> m [[texture(2)]], device float4 *o) { constexpr sampler s(compare_func::less, mag_filter::linear, s_address::repeat, t_address::mirrored_repeat, lod_clamp(0.0f, 4.0f), max_anisotropy(4)); o[0] = d.sample_compare(s, float2(0.5), 0.5f) + float4(c.sample(s, float3(1), 2, level(1))) + m.read(uint2(0), 3); }
 //- good
 kernel void k(texture2d<float> t, sampler s, texture2d<float, access::write> u, device float4 *o) { o[0] = t.gather(s, float2(0), int2(1, 0), component::y) + t.sample(s, float2(0), bias(1), int2(1)) + t.sample(s, float2(0), gradient2d(float2(0.1), float2(0.1))); u.write(1, uint2(0)); }
+//- bad
+kernel void k(device bfloat4 *o) { o[0] = o[1] * 2.0f; }
+//- bad
+kernel void k(device float4x4 *o) { int i = 2; o[0] *= i; }
+//- bad
+kernel void k(device float4 *o) { float2x2 m = float2x2(1); o[0].xy *= m; }
+//- bad
+void f(threadgroup atomic_ulong *t) { atomic_max_explicit(t, 1ul, memory_order_relaxed); }
+//- bad 220
+kernel void k(device ulong const *o, device float *p) { p[0] = o[0]; }
+//- bad 220
+kernel void k(ulong device *o) { o[0] = 1; }
+//- bad 220
+kernel void k(device size_t *o) { o[0] = 1; }
+//- good
+kernel void k(device float *o, device int2 *i, device uint2 *u) { i[0] <<= u[0]; i[1] >>= u[1]; i[2] = mad24(i[0], i[1], i[2]); vec<float, 8> v = vec<float, 8>(1); v[3] = 2; v += v; o[0] = v[3]; vec<half, 16> w(0.5h); o[1] = w[15]; }

@@ -39,7 +39,7 @@ kernel void k(device float *o, const thread uint3 &i [[thread_position_in_grid]]
 //- bad
 kernel void k(device float *o, uint i [[thread_position_in_grid]]) [[max_total_threads_per_threadgroup(1024)]] { o[i] = 1; }
 //- bad
-template <typename T> kernel void k(device T *o) [[max_total_threads_per_threadgroup(256)]] { o[0] = T(1); }
+template <typename T> kernel void k(device T *o) [[max_total_threads_per_threadgroup(256)]] { o[0] = T(1); } // <-
 template [[host_name("kf")]] kernel void k<float>(device float *o);
 //- good
 template <typename T> [[kernel, max_total_threads_per_threadgroup(256)]] void k(device T *o) { o[0] = T(1); }
@@ -101,12 +101,12 @@ kernel void k(device float *o, uint a [[thread_index_in_simdgroup]], uint b [[th
 //- bad
 kernel float k(device float *o) { return o[0]; }
 //- bad
-template <typename T> kernel T k(device T *o) { return o[0]; }
+template <typename T> kernel T k(device T *o) { return o[0]; } // <-
 template [[host_name("kf")]] kernel float k<float>(device float *o);
 //- bad
 int main() { return 0; }
 //- bad
-void main(device float *o) { o[0] = 1; }
+void main(device float *o) { o[0] = 1; } // <-
 kernel void k(device float *o) { main(o); }
 //- bad
 kernel void a(device float *o) { o[0] = 1; }
@@ -138,3 +138,36 @@ struct V { float4 p [[position]]; float2 uv; };
 vertex V v(uint i [[vertex_id]], device const float4 *x [[buffer(0)]]) { V r; r.p = x[i]; r.uv = float2(0); return r; }
 fragment float4 f(V in [[stage_in]]) { return float4(in.uv, 0, 1); }
 kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+template <typename T, typename P> kernel void k(device T *o, P p [[thread_position_in_grid]]) { o[0] = T(1); } // <-
+template [[host_name("a")]] kernel void k<float, uint>(device float *o, uint p);
+template [[host_name("b")]] kernel void k<float, int>(device float *o, int p);
+
+//- bad
+template <typename P> kernel void k(device float *o, P p [[thread_position_in_grid]], uint2 g [[threads_per_grid]]) { o[g.x] = 1; } // <-
+template [[host_name("two")]] kernel void k<uint2>(device float *o, uint2 p, uint2 g);
+template [[host_name("one")]] kernel void k<uint>(device float *o, uint p, uint2 g);
+
+//- bad
+template <typename T, typename P> kernel void k(device T *o, P p [[thread_position_in_grid]]) { o[0] = T(1); } // <-
+template [[host_name("a")]] kernel void k(device float *o, int p);
+
+//- bad
+template <typename T, typename P> kernel void k(device T *o, P p [[thread_position_in_grid]]) { o[0] = T(1); } // <-
+template [[host_name("a")]] kernel void k<float>(device float *o, float2 p);
+
+//- bad
+template <typename T> kernel void k(device T *o) { o[0] = T(); } // <-
+template [[host_name("a")]] kernel void k<float>(device float *o);
+template [[host_name("b")]] kernel void k<device float *>(device float * device *o);
+
+//- bad
+kernel int k() { return 1; }
+
+//- good
+template <typename T, typename P> kernel void k(device T *o, P p [[thread_position_in_grid]], P g [[threads_per_grid]]) { o[0] = T(1); }
+template [[host_name("a")]] kernel void k(device float *o, uint p, uint g);
+template [[host_name("b")]] kernel void k<half>(device half *o, ushort2 p, ushort2 g);
+template [[host_name("c")]] kernel void k<float, uint3>(device float *o, uint3 p, uint3 g);
+template [[host_name("d")]] kernel decltype(k<int, uint>) k<int, uint>;

@@ -1,5 +1,6 @@
 //# Address spaces do not convert
-//# A pointer or a reference to one address space does not become one to another: not by assignment, not in a call, not by a cast.
+//# Pointers and references do not convert to another address space, whether by assignment, in a call, or by a cast.
+//! address space
 //- bad
 kernel void k(device float *o) { thread float *p = o; p[0] = 1; }
 //- bad
@@ -33,25 +34,27 @@ void g(thread float &x) { x = 1; }
 kernel void k(device float *o) { float x = o[0]; g(x); device int *q = (device int *)o; q[1] = 1; o[0] = f(o) + f(&x); }
 
 //# Variables without address spaces
-//# Local variables, parameters and members lie in the memory of their owner and take no address space.
+//# Local variables, parameters and members live in the memory of their owner and take no address space.
+//! takes no address space
 //- bad
 kernel void k(device float *o) { device float x = 1; o[0] = x; }
 //- bad
 kernel void k(device float *o) { constant float x = 1; o[0] = x; }
 //- bad
-float f(device float x) { return x; }
+float f(device float x) { return x; } // <-
 kernel void k(device float *o) { o[0] = f(o[0]); }
 //- bad
-float f(threadgroup float x) { return x; }
+float f(threadgroup float x) { return x; } // <-
 kernel void k(device float *o) { o[0] = f(1); }
 //- good
 kernel void k(device float *o) { thread float x = 1; threadgroup float t; t = x; o[0] = t; }
 
 //# Pointers name an address space
-//# Every pointer and reference names the address space of what it points to.
+//# Every pointer and reference names the address space that it points to.
+//! needs an address space
 //- bad
 struct S { float x; };
-float f(S *s) { return s->x; }
+float f(S *s) { return s->x; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 struct S { float x; };
@@ -67,16 +70,16 @@ struct S { float x; };
 struct T { S *s; }; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-typedef float *pointer;
+typedef float *pointer; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-using pointer = int *;
+using pointer = int *; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-template <typename T> T f(const T *p) { return *p; }
+template <typename T> T f(const T *p) { return *p; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-float f(float (&a)[4]) { return a[0]; }
+float f(float (&a)[4]) { return a[0]; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- good
 struct S { float x; device S *next; };
@@ -85,7 +88,8 @@ float f(const thread S *s, thread float (&a)[4]) { return s->x + a[0]; }
 kernel void k(device float *o) { float n = 2, m = 3; pointer p = o; auto &r = o[0]; r = n * m; p[0] += float(n) * m; }
 
 //# Methods and address spaces
-//# A method works on objects in thread memory, unless it is qualified with another address space.
+//# A method takes an object in thread memory, unless it is qualified with another address space.
+//! the method is not qualified
 //- bad
 struct S { float x; float get() const { return x; } };
 kernel void k(device S *s, device float *o) { o[0] = s->get(); } // <-
@@ -100,18 +104,19 @@ struct S { float x; float get() const { return x; } float get() const device { r
 kernel void k(device S *d, constant S &c, device float *o) { S s = *d; o[0] = s.get() + d->get() + c.get(); }
 
 //# Program scope
-//# A variable at program scope lies in constant memory.
+//# Variables at program scope are in constant memory.
+//! write `constant`
 //- bad
-constexpr int size = 4;
+constexpr int size = 4; // <-
 kernel void k(device float *o) { o[0] = size; }
 //- bad
-const float scale = 2;
+const float scale = 2; // <-
 kernel void k(device float *o) { o[0] = scale; }
 //- bad
-extern int size;
+extern int size; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-static constexpr float table[2] = {1, 2};
+static constexpr float table[2] = {1, 2}; // <-
 kernel void k(device float *o) { o[0] = table[0]; }
 //- good
 constant int size = 4;

@@ -39,7 +39,7 @@ kernel void k(device float *o, constant float *c) { o[0] = g(c); } // <-
 struct S { device float *p; };
 kernel void k(constant float *c, device float *o) { S s = {c}; o[0] = s.p[0]; } // <-
 //- bad
-device float *f(constant float *p) { return p; }
+device float *f(constant float *p) { return p; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(device float *o, constant float *c) { device float *p = true ? c : o; p[0] = 1; }
@@ -50,32 +50,32 @@ kernel void k(device float *o) { constant int n = 3; o[0] = n; }
 //- bad
 kernel void k(device float *o) { device int a[4]; a[0] = 1; o[0] = a[0]; }
 //- bad
-void f(device float *o) { threadgroup float x; x = 1; o[0] = x; }
+void f(device float *o) { threadgroup float x; x = 1; o[0] = x; } // <-
 kernel void k(device float *o) { f(o); }
 //- bad
-float f(constant float x) { return x; }
+float f(constant float x) { return x; } // <-
 kernel void k(device float *o) { o[0] = f(1); }
 //- bad
-float f(const device int x) { return x; }
+float f(const device int x) { return x; } // <-
 kernel void k(device float *o) { o[0] = f(1); }
 //- bad
-struct S { device float x; };
+struct S { device float x; }; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 struct S { float x; };
-void f(thread float *o, S *s) { o[0] = s->x; }
+void f(thread float *o, S *s) { o[0] = s->x; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-void f(float *x) { *x = 1; }
+void f(float *x) { *x = 1; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-void f(float &x) { x = 1; }
+void f(float &x) { x = 1; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-void f(const float4 &x) { }
+void f(const float4 &x) { } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-float *f(thread float *x) { return x; }
+float *f(thread float *x) { return x; } // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(device float *o) { float x = 1; float *p = &x; o[0] = *p; }
@@ -88,13 +88,13 @@ kernel void k(device float *o) { o[0] = *((const uint *)(o + 1)); }
 //- bad
 kernel void k(device float *o) { o[0] = *reinterpret_cast<float *>(o); }
 //- bad
-struct S { float *p; };
+struct S { float *p; }; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-struct S { float &p; };
+struct S { float &p; }; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
-typedef const int *P;
+typedef const int *P; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 struct S { int x; };
@@ -103,7 +103,7 @@ kernel void k(device float *o) { o[0] = 1; }
 //- bad
 kernel void k(float *o [[buffer(0)]]) { o[0] = 1; }
 //- bad
-template <typename T> struct A { T *p; };
+template <typename T> struct A { T *p; }; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- bad
 struct S { float v; float get() { return v; } };
@@ -121,25 +121,25 @@ kernel void k(device S *s) { s->add(1); } // <-
 struct S { float v; float get() const device { return v; } float get() const constant { return v; } float get() const threadgroup { return v; } float get() const thread { return v; } };
 kernel void k(device S *d, constant S &c, device float *o) { threadgroup S t; t = *d; S s = *d; o[0] = s.get() + d->get() + c.get() + t.get(); }
 //- bad
-constexpr float pi = 3.14f;
+constexpr float pi = 3.14f; // <-
 kernel void k(device float *o) { o[0] = pi; }
 //- bad
-static const int table[3] = {1, 2, 3};
+static const int table[3] = {1, 2, 3}; // <-
 kernel void k(device float *o) { o[0] = table[1]; }
 //- bad
-int counter;
+int counter; // <-
 kernel void k(device float *o) { o[0] = counter; }
 //- bad
-device int counter;
+device int counter; // <-
 kernel void k(device float *o) { o[0] = counter; }
 //- bad
-threadgroup int shared[4];
+threadgroup int shared[4]; // <-
 kernel void k(device float *o) { o[0] = shared[0]; }
 //- bad
-namespace n { const float x = 1; }
+namespace n { const float x = 1; } // <-
 kernel void k(device float *o) { o[0] = n::x; }
 //- bad
-extern float x;
+extern float x; // <-
 kernel void k(device float *o) { o[0] = 1; }
 //- good
 namespace n { constant float x = 1; constexpr constant int y[2] = {1, 2}; }
@@ -185,3 +185,55 @@ kernel void k(device A *a, constant A &c, device float *o) { A t = a[0]; t[0] = 
 //- good
 struct B { coherent device float *p; };
 kernel void k(constant B &b) { b.p[0] = 1; }
+//- bad
+float f(constant float &p) { return p; }
+kernel void k(device float *o) { o[0] = f(1.0f); } // <-
+//- bad
+struct L { device float *p; L(device float *q) : p(q) {} };
+kernel void k(device float *o, threadgroup float *t) { L l(t); o[0] = l.p[0]; } // <-
+//- bad
+device float *f(threadgroup float *t) { return t; } // <-
+kernel void k(device float *o, threadgroup float *t) { o[0] = f(t)[0]; }
+//- bad
+thread float *f(device float *t) { return t; }
+//- bad
+void f(const unsigned *p) { }
+//- bad
+void f(array<float, 3> &p) { }
+//- bad
+void f(texture2d<float> &p) { }
+//- bad
+void f(simdgroup_float8x8 &p) { }
+//- bad
+template <typename T> using ptr = T *; // <-
+kernel void k(device int *o) { o[0] = 1; }
+//- good
+template <typename T> using ptr = device T *;
+kernel void k(device int *o) { ptr<int> p = o; p[0] = 1; }
+//- bad
+template <typename T> struct S { T x; T get() const { return x; } };
+template <typename T> T f(device const S<T> *s) { return s->get(); } // <-
+kernel void k(device S<float> *o, device float *p) { p[0] = f(o); }
+//- bad
+struct S { float x; operator float() const { return x; } };
+kernel void k(device S *o, device float *p) { p[0] = o[0]; } // <-
+//- bad
+struct S { float x; operator float() const { return x; } };
+kernel void k(constant S &o, device float *p) { p[0] = o; } // <-
+//- bad
+struct S { int x; } s; // <-
+kernel void k(device float *o) { o[0] = s.x; }
+//- good
+constant struct S { int x; } s = {3};
+typedef struct { int x; } T;
+struct U { int x; } __attribute__((packed));
+kernel void k(device float *o) { T t = {s.x}; U u = {t.x}; o[0] = u.x; }
+//- bad
+template <typename T> constexpr T zero = T(0); // <-
+kernel void k(device float *o) { o[0] = zero<float>; }
+//- bad
+kernel void k(device float *o, constant float *c) { if (o == c) o[0] = 1; }
+//- good
+float f(const thread float &x) { return x; }
+float g(thread const float4 &x) { return x.x; }
+kernel void k(device float *o, constant float4 &c) { o[0] = f(1.0f) + f(o[0] + 1) + g(float4(1)); float4 v = c; o[1] = g(v); }

@@ -50,6 +50,8 @@ SOFTMETAL_INLINE int mul24(int a, int b) { return ((a << 8) >> 8) * ((b << 8) >>
 SOFTMETAL_INLINE uint mul24(uint a, uint b) { return (a & 0xffffff) * (b & 0xffffff); }
 SOFTMETAL_INLINE int mad24(int a, int b, int c) { return mul24(a, b) + c; }
 SOFTMETAL_INLINE uint mad24(uint a, uint b, uint c) { return mul24(a, b) + c; }
+template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> mul24(vec<T, N> a, vec<T, N> b) { return _map([](T x, T y) { return mul24(x, y); }, a, b); }
+template <class T, unsigned N> SOFTMETAL_INLINE vec<T, N> mad24(vec<T, N> a, vec<T, N> b, vec<T, N> c) { return mul24(a, b) + c; }
 
 SOFTMETAL_VEC1(clz) SOFTMETAL_VEC1(ctz) SOFTMETAL_VEC1(popcount) SOFTMETAL_VEC1(reverse_bits)
 SOFTMETAL_VEC2(rotate) SOFTMETAL_VEC2(mulhi) SOFTMETAL_VEC2(addsat) SOFTMETAL_VEC2(subsat) SOFTMETAL_VEC2(hadd) SOFTMETAL_VEC2(rhadd)

@@ -73,4 +73,6 @@
 #define __METAL_MAYBE_FAST_MATH__ 1
 #define __METAL_CONST__ __attribute__((__const__))
 #define assert(condition) ((void)0)
+#if __METAL_VERSION__ >= 320
 #define coherent(scope)
+#endif

@@ -56,6 +56,7 @@ template <class T, unsigned C, unsigned R> struct matrix {
   matrix &operator+=(const matrix &b) { return *this = *this + b; }
   matrix &operator-=(const matrix &b) { return *this = *this - b; }
   matrix &operator*=(T s) { return *this = *this * s; }
+  template <class U, class = enable_if_t<is_arithmetic<U>::value && !is_same<U, T>::value>> matrix &operator*=(U) = delete("a matrix is multiplied by scalars of its element type");
   matrix &operator*=(const matrix<T, C, C> &b) { return *this = *this * b; }
   friend bool operator==(const matrix &a, const matrix &b) {
     for (unsigned i = 0; i < C * R; i++)

@@ -12,6 +12,7 @@ extern "C" void softmetal_note_atomic(void *p, unsigned long size, unsigned kind
 #endif
 #include "traits.h"
 #include "limits.h"
+#include "wide.h"
 #include "vec.h"
 #include "matrix.h"
 #include "approximate.h"

@@ -299,4 +299,6 @@ template <class F> struct visible_function_table {
   bool empty() const { return !_table; }
 };
 template <class F> bool is_null_visible_function_table(visible_function_table<F> t) { return t.empty(); }
+// Real sources name these before they use what SoftMetal does not have.
+namespace raytracing {}
 } // namespace metal

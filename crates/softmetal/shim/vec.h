@@ -2,7 +2,6 @@
 #pragma once
 
 namespace metal {
-template <class T, unsigned N> struct vec;
 template <class T, unsigned N> struct packed_vec;
 
 #define SOFTMETAL_VEC_COMMON(N)                                                                                        \
@@ -225,6 +224,8 @@ template <class T, unsigned N> struct _numeric_limits_impl<vec<T, N>> : _numeric
 template <class T, class U> using _if_shifts = enable_if_t<__is_integral(T) && __is_integral(U) && !__is_same(T, U)>;
 template <class T, class U, unsigned N, class = _if_shifts<T, U>> constexpr vec<T, N> operator<<(vec<T, N> a, vec<U, N> b) { return a << vec<T, N>(b); }
 template <class T, class U, unsigned N, class = _if_shifts<T, U>> constexpr vec<T, N> operator>>(vec<T, N> a, vec<U, N> b) { return a >> vec<T, N>(b); }
+template <class T, class U, unsigned N, class = _if_shifts<T, U>> constexpr vec<T, N> &operator<<=(vec<T, N> &a, vec<U, N> b) { return a = a << b; }
+template <class T, class U, unsigned N, class = _if_shifts<T, U>> constexpr vec<T, N> &operator>>=(vec<T, N> &a, vec<U, N> b) { return a = a >> b; }
 template <class T> struct make_scalar { typedef T type; };
 template <class T, unsigned N> struct make_scalar<vec<T, N>> { typedef T type; };
 template <class T> using make_scalar_t = typename make_scalar<T>::type;

@@ -1,4 +1,4 @@
-//! Every way in which SoftMetal can fail, with the facts.
+//! SoftMetal's errors.
 
 use crate::check::Report;
 use std::fmt;
@@ -15,7 +15,7 @@ pub struct Diagnostic {
     pub line: u32,
     /// Column from 1, or 0 when unknown.
     pub column: u32,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -38,7 +38,7 @@ pub enum Error {
         /// All messages, in source order.
         diagnostics: Vec<Diagnostic>,
     },
-    /// No kernel of this name.
+    /// There is no kernel with this name.
     #[error("no kernel named `{name}`; the library has: {available}")]
     UnknownFunction {
         /// The name asked for.
@@ -53,7 +53,7 @@ pub enum Error {
         file: String,
         /// The function, if one is to blame.
         function: Option<String>,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// A function constant is missing, unknown or of a wrong type.
@@ -61,7 +61,7 @@ pub enum Error {
     Constant {
         /// Kernel.
         kernel: String,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// clang is not there.
@@ -69,7 +69,7 @@ pub enum Error {
         "no usable clang: {tried}. SoftMetal needs clang 19 or newer; on Debian or Ubuntu install the package `clang-19`, or set SOFTMETAL_CLANG to its path"
     )]
     NoCompiler {
-        /// What was tried.
+        /// The step that failed.
         tried: String,
     },
     /// clang or the loader failed in an unexpected way.
@@ -126,6 +126,24 @@ fn reports_text(reports: &[Report]) -> String {
 }
 
 impl Error {
+    /// Whether the error says something about a kernel, rather than that SoftMetal could not look at it.
+    pub fn is_finding(&self) -> bool {
+        match self {
+            Error::Compile { .. }
+            | Error::Metallib { .. }
+            | Error::Fault { .. }
+            | Error::Timeout { .. }
+            | Error::Check(_)
+            | Error::Skipped => true,
+            Error::UnknownFunction { .. }
+            | Error::Constant { .. }
+            | Error::NoCompiler { .. }
+            | Error::Tool { .. }
+            | Error::Io { .. }
+            | Error::Invalid(_) => false,
+        }
+    }
+
     /// An I/O error with its path.
     pub(crate) fn io(path: impl AsRef<std::path::Path>, e: &std::io::Error) -> Error {
         Error::Io { path: path.as_ref().display().to_string(), message: e.to_string() }

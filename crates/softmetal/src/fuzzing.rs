@@ -1,5 +1,5 @@
-//! What the fuzzers of this repository reach into: the steps between an MSL text and clang, and the files of the cache. Not part
-//! of the library's interface.
+//! Internals exposed to this repository's fuzzers: the steps between MSL text and clang, and the files of the cache.
+//! Not part of the library's public API.
 
 use crate::compile::cache::Cache;
 use crate::compile::preprocessed;
@@ -32,7 +32,8 @@ pub fn source(text: &str) -> bool {
     !unit.entries.is_empty()
 }
 
-/// Reads bytes as a file of the cache, in the folder given. Whether they are the record of a source.
+/// Reads bytes as a file of the cache, in the folder given, and as the content of an intact one. Whether they are the
+/// record of a source.
 pub fn cache_file(folder: &Path, bytes: &[u8]) -> bool {
     let Ok(cache) = Cache::open(Some(folder)) else { return false };
     let path = cache.path("record");
@@ -40,13 +41,13 @@ pub fn cache_file(folder: &Path, bytes: &[u8]) -> bool {
         return false;
     }
     assert!(!cache.holds(&cache.path("record.so")), "nothing was made");
-    cache.recall(&path).and_then(|text| preprocessed::fresh(&text)).is_some()
+    if let Some(text) = cache.recall(&path) {
+        assert!(bytes.starts_with(text.as_bytes()), "what is recalled is what was written");
+    }
+    std::str::from_utf8(bytes).is_ok_and(|text| preprocessed::fresh(text).is_some())
 }
 
-/// A whole record of a source, as it lies in the cache.
-pub fn make_record(folder: &Path, text: &str) -> Option<Vec<u8>> {
-    let cache = Cache::open(Some(folder)).ok()?;
-    let path = cache.path("record");
-    cache.remember(&path, &preprocessed::record(text, folder, "main.metal")).ok()?;
-    std::fs::read(path).ok()
+/// The record of a source.
+pub fn make_record(folder: &Path, text: &str) -> Vec<u8> {
+    preprocessed::record(text, folder, "main.metal").into_bytes()
 }

@@ -1,14 +1,15 @@
 //! SoftMetal: a software Metal compute device.
 //!
-//! It takes unmodified Metal Shading Language source, compiles it with clang against a `metal_stdlib` of its own, and
-//! runs the grid on the CPU with real threadgroup, simdgroup and atomic semantics. It can check every memory access
-//! of a kernel and count what the kernel does.
+//! It takes unmodified Metal Shading Language source, compiles it with clang against its own `metal_stdlib`, and runs
+//! the grid on the CPU with real threadgroup, simdgroup and atomic semantics. It can check every memory access of a
+//! kernel and count what the kernel does.
 //!
 //! ```no_run
 //! use softmetal::{CompileOptions, Device, DispatchType};
 //! # fn main() -> softmetal::Result<()> {
 //! let device = Device::system_default()?;
-//! let source = "kernel void twice(device float *x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
+//! let source = "#include <metal_stdlib>
+//!     kernel void twice(device float *x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
 //! let library = device.new_library(source, &CompileOptions::default())?;
 //! let pipeline = device.new_pipeline(&library.function("twice")?)?;
 //! let buffer = device.new_buffer_with_bytes(bytemuck::cast_slice(&[1.0f32, 2.0, 3.0]))?;
@@ -24,10 +25,10 @@
 //! ```
 //!
 //! **Promised**: every API object is `Send + Sync`; encoders check all sizes and bindings; a kernel that does not
-//! compile, faults, or never ends is an error and the device lives on; with [`DeviceOptions::check`] set, every load and
-//! store is checked. **Not promised**: the rounding of a given GPU's fast maths, or any prediction of time.
-//! **Not checked** without the checker: what a kernel does with its pointers; it runs in this process, so run only
-//! kernels that you would run as native code.
+//! compile, faults, or never ends is an error and the device stays usable; with [`DeviceOptions::check`] set, every
+//! load and store is checked. **Not promised**: the rounding of a particular GPU's fast math, or any prediction of
+//! time. **Not checked** without the checker: what a kernel does with its pointers; it runs in this process, so run
+//! only kernels that you would run as native code.
 
 mod air;
 pub mod check;

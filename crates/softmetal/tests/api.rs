@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const ADD: &str = "kernel void add(device const float *a [[buffer(0)]], device float *b [[buffer(2)]], constant uint &n [[buffer(5)]], threadgroup float *t [[threadgroup(1)]], uint i [[thread_position_in_grid]]) { if (i < n) b[i] += a[i]; }
+const ADD: &str = "#include <metal_stdlib>
+kernel void add(device const float *a [[buffer(0)]], device float *b [[buffer(2)]], constant uint &n [[buffer(5)]], threadgroup float *t [[threadgroup(1)]], uint i [[thread_position_in_grid]]) { if (i < n) b[i] += a[i]; }
 kernel void inc(device float *o, uint i [[thread_position_in_grid]]) { o[i] += 1; }
 kernel void where(device uint *o, uint3 i [[thread_position_in_grid]], uint3 n [[threads_per_grid]]) { o[(i.z * n.y + i.y) * n.x + i.x] = i.x + 10 * i.y + 100 * i.z; }";
 

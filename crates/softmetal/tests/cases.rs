@@ -69,7 +69,7 @@ fn cases_pass_and_fail_for_their_reasons() {
     };
     let (ok, text, _) = with("FACTOR=2", "FACTOR=3");
     assert!(
-        !ok && text.contains("7 of 8 values differ by more than 0; the first is at 1: 3 instead of 2"),
+        !ok && text.contains("7 of 8 values differ by more than 0; the first is at 1: got 3, expected 2"),
         "{text}"
     );
     let (ok, text, _) = with("\"twice\"", "\"late\"");

@@ -276,8 +276,9 @@ fn an_output_that_nobody_touches() {
     assert_eq!((found[0].kind, found[0].buffer), (ReportKind::OutputNotWritten, Some(1)));
 }
 
-/// Two dispatches in a concurrent encoder, with or without a barrier.
-fn two_dispatches(barrier: bool) -> softmetal::Result<()> {
+/// Two dispatches in a concurrent encoder, with a barrier for everything, for one of three buffers, or none. The second reads
+/// what the first writes, which is buffer 1.
+fn two_dispatches(barrier: Option<Option<usize>>) -> softmetal::Result<()> {
     let run = Run::checked();
     let device = softmetal::Device::new(run.device)?;
     let src = "#include <metal_stdlib>\nkernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {\n  o[i] = x[i] + 1;\n}";
@@ -291,8 +292,10 @@ fn two_dispatches(barrier: bool) -> softmetal::Result<()> {
     e.set_buffer(0, &buffers[0], 0)?;
     e.set_buffer(1, &buffers[1], 0)?;
     e.dispatch_threads(64, 32)?;
-    if barrier {
-        e.memory_barrier();
+    match barrier {
+        Some(None) => e.memory_barrier(),
+        Some(Some(i)) => e.memory_barrier_for(&[&buffers[i]]),
+        None => {}
     }
     e.set_buffer(0, &buffers[1], 0)?;
     e.set_buffer(1, &buffers[2], 0)?;
@@ -305,13 +308,17 @@ fn two_dispatches(barrier: bool) -> softmetal::Result<()> {
 
 #[test]
 fn a_concurrent_encoder_needs_a_barrier() {
-    match two_dispatches(false) {
-        Err(Error::Check(r)) => {
-            assert!(r.iter().any(|r| r.kind == ReportKind::DispatchHazard && r.line == 3), "{r:#?}")
+    // A barrier for another buffer is none.
+    for barrier in [None, Some(Some(0)), Some(Some(2))] {
+        match two_dispatches(barrier) {
+            Err(Error::Check(r)) => {
+                assert!(r.iter().any(|r| r.kind == ReportKind::DispatchHazard && r.line == 3), "{r:#?}")
+            }
+            other => panic!("{barrier:?}: {other:?}"),
         }
-        other => panic!("{other:?}"),
     }
-    two_dispatches(true).unwrap();
+    two_dispatches(Some(None)).unwrap();
+    two_dispatches(Some(Some(1))).unwrap();
 }
 
 #[test]
@@ -385,7 +392,7 @@ fn equal_values_from_all_threads_are_no_race() {
 
 #[test]
 fn two_checked_devices_share_a_loaded_kernel() {
-    let src = "kernel void k(device float *o, uint i [[thread_position_in_grid]]) { o[i] = 3; }";
+    let src = "#include <metal_stdlib>\nkernel void k(device float *o, uint i [[thread_position_in_grid]]) { o[i] = 3; }";
     let devices: Vec<_> = (0..3).map(|_| softmetal::Device::new(Run::checked().device).unwrap()).collect();
     let pipelines: Vec<_> = devices
         .iter()
@@ -424,7 +431,7 @@ fn a_write_through_a_constant_buffer() {
 fn one_buffer_may_be_bound_for_reading_and_for_writing() {
     let run = Run::checked();
     let device = softmetal::Device::new(run.device).unwrap();
-    let src = "kernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {\n  o[i] = x[i] + 1;\n}";
+    let src = "#include <metal_stdlib>\nkernel void k(device const float *x, device float *o, uint i [[thread_position_in_grid]]) {\n  o[i] = x[i] + 1;\n}";
     let library = device.new_library(src, &run.compile).unwrap();
     let p = device.new_pipeline(&library.function("k").unwrap()).unwrap();
     let both = device.new_buffer(512, softmetal::StorageMode::Shared).unwrap();

@@ -87,6 +87,22 @@ fn check_counts_kernels_and_fails_on_errors() {
     assert_eq!((json["total"].as_u64(), json["failed"].as_u64()), (Some(1), Some(0)));
 }
 
+#[test]
+fn check_tells_files_that_fail_as_a_whole_and_says_what_its_headers_assert() {
+    let f = Folder::new("whole");
+    std::fs::write(f.0.join("whole.metal"), "#include \"missing.h\"\n").unwrap();
+    let bad = "kernel void bad(device float *y, uint i [[thread_position_in_grid]]) { y[i] = simd_sum(i > 3) + oops; }";
+    std::fs::write(f.0.join("bad.metal"), format!("{SOURCE}\n{bad}\n")).unwrap();
+    let text = stdout(&softmetal(&["check", &f.path("whole.metal"), &f.path("bad.metal")]));
+    assert!(text.starts_with(&format!("FAIL  {}\n", f.path("whole.metal"))), "{text}");
+    assert!(text.ends_with("3 kernels, 2 ok, 1 failed, 2 files, 1 of them failed as a whole\n"), "{text}");
+    let says: Vec<&str> = text.lines().filter(|l| l.contains("bad.metal:15:")).collect();
+    assert!(
+        says[0].contains(": simd and quad functions take integers") && says[1].contains("oops"),
+        "{text}"
+    );
+}
+
 fn read_f32(path: &Path) -> Vec<f32> {
     let raw = std::fs::read(path).unwrap();
     let at = 10 + usize::from(u16::from_le_bytes([raw[8], raw[9]]));
@@ -253,7 +269,7 @@ fn arrays_of_arguments_are_bounded() {
 #[test]
 fn an_isolated_kernel_has_limits_and_gives_the_same() {
     let f = Folder::new("isolate");
-    let source = "kernel void fill(device float* x, uint i [[thread_position_in_grid]]) { x[i] = i; }\n\
+    let source = "#include <metal_stdlib>\nkernel void fill(device float* x, uint i [[thread_position_in_grid]]) { x[i] = i; }\n\
         kernel void wild(device float* x, uint i [[thread_position_in_grid]]) { x[ulong(i) << 40] = 1; }\n\
         kernel void endless(device float* x) { volatile device float* p = x; while (p[0] == 0) { } }\n";
     std::fs::write(f.0.join("own.metal"), source).unwrap();
@@ -324,8 +340,11 @@ fn a_full_disk_is_one_line() {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let out = Command::new(env!("CARGO_BIN_EXE_softmetal")).args(args).stdout(full).output().unwrap();
         let text = String::from_utf8_lossy(&out.stderr);
-        assert_eq!(out.status.code(), Some(1), "{args:?}: {text}");
-        assert!(text.contains("cannot be written") && text.lines().count() == 1, "{args:?}: {text}");
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {text}");
+        assert!(
+            text.contains("cannot write to standard output") && text.lines().count() == 1,
+            "{args:?}: {text}"
+        );
     }
 }
 

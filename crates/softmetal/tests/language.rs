@@ -266,3 +266,46 @@ kernel void k(device int *o) { int x = 1; o[0] = both(o) + both(&x); }";
     let e = Run::default().run(src, "k", 1, 1, &[zeros::<i32>(8)]).err().expect("two meanings").to_string();
     assert!(e.contains("different overloads by address space"), "{e}");
 }
+
+/// The same in every spelling of a call that can be renamed.
+#[test]
+fn overloads_by_address_space_in_other_spellings() {
+    const FOUR: &str = "int f(device float *) { return 1; } int f(constant float *) { return 2; }
+int f(threadgroup float *) { return 3; } int f(thread float *) { return 4; }";
+    let template = FOUR.replace("int f(", "template <typename T> int f(").replace("float *", "T *");
+    let reference = FOUR
+        .replace("device float *", "const device float &")
+        .replace("constant float *", "constant float &");
+    let reference = reference
+        .replace("threadgroup float *", "const threadgroup float &")
+        .replace("thread float *", "const thread float &");
+    let through = "int g(device float *p) { return f(p); } int g(constant float *p) { return f(p); }
+int g(threadgroup float *p) { return f(p); } int g(thread float *p) { return f(p); }";
+    for (declared, calls) in [
+        (template, "f<float>(o), f<float>(c), f<float>(t), f<float>(x)"),
+        (format!("{FOUR} {through}"), "g(o), g(c), g(t), g(x)"),
+        (reference, "f(o[0]), f(c[0]), f(t[0]), f(1.0f)"),
+        (
+            format!("struct S {{ {} }};", FOUR.replace("int f", "static int f")),
+            "S::f(o), S::f(c), S::f(t), S::f(x)",
+        ),
+    ] {
+        let src = format!(
+            "{declared}\nkernel void k(device float *o, constant float *c) {{ threadgroup float t[1]; float x[1] = {{0}};
+t[0] = 0; int all[4] = {{{calls}}}; for (int i = 0; i < 4; i++) o[i] = all[i]; }}"
+        );
+        let o = run(&src, "k", 1, 1, &[zeros::<f32>(4), zeros::<f32>(1)]).get::<f32>(0);
+        assert_eq!(o, [1.0, 2.0, 3.0, 4.0], "{src}");
+    }
+    // What has no name that could be changed is refused, and not run with the wrong body.
+    for declared in [
+        "struct S { float v; int operator[](int) const device { return 1; } int operator[](int) const thread { return 4; } };",
+        "struct S { float v; operator int() const device { return 1; } operator int() const thread { return 4; } };",
+        "struct S { int v; S(device float *) : v(1) {} S(thread float *) : v(4) {} };",
+        "template <typename P> struct W; template <typename T> struct W<device T *> { enum { v = 1 }; }; template <typename T> struct W<thread T *> { enum { v = 4 }; };",
+    ] {
+        let src = format!("{declared}\nkernel void k(device float *o) {{ o[0] = 1; }}");
+        let e = Run::default().run(&src, "k", 1, 1, &[zeros::<f32>(4)]).err().expect("no name").to_string();
+        assert!(e.contains("in address spaces alone"), "{e}");
+    }
+}

@@ -145,7 +145,7 @@ fn what_cannot_be_run_is_listed_with_the_reason() {
     ]);
     assert_eq!(all.function_names(), ["sum", "scale"]);
     let others = all.other_functions();
-    assert_eq!(others[0], ("shade".into(), "it is a fragment function; SoftMetal runs kernels".into()));
+    assert_eq!(others[0], ("shade".into(), "it is a fragment function; SoftMetal only runs kernels".into()));
     assert!(others[1].1.contains("AIR 9.1"), "{}", others[1].1);
     let error = |name: &str| all.function(name).expect_err("refused").to_string();
     assert!(error("shade").starts_with("test.metallib: `shade`: it is a fragment function"));
@@ -178,7 +178,7 @@ fn damaged_files_are_refused_in_words() {
     };
     assert!(refused(b"").contains("does not begin with `MTLB`"));
     assert!(refused(b"\xca\xfe\xba\xbe....").contains("universal binary"));
-    assert!(refused(&good[..50]).contains("header takes 88 bytes"));
+    assert!(refused(&good[..50]).contains("header needs 88 bytes"));
     assert!(refused(&good[..good.len() - 1]).contains("it may be truncated"));
     for length in 4..200 {
         let mut cut = good[..length].to_vec();

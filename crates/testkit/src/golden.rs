@@ -1,4 +1,4 @@
-//! Graphs whose generated code is kept in git, in each shading language, so that a change of it is seen.
+//! Graphs whose generated code is checked in, in each shading language, so that changes to it are visible.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ fn op(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> {
     build::elementwise(op, operands)
 }
 
-/// The graphs, with the names of their files.
+/// The graphs, with their file names.
 pub fn golden_graphs() -> Result<Vec<(&'static str, NodeRef)>> {
     let halves = [leaf([8, 16], DType::F16), leaf([8, 16], DType::F16)];
     let (x, y) = (leaf([3, 5], DType::I32), leaf([5, 3], DType::I32));
@@ -46,7 +46,7 @@ pub fn golden_graphs() -> Result<Vec<(&'static str, NodeRef)>> {
 /// Compares code with the file of its name in a folder. `WOOTZ_BLESS=1` writes the file.
 ///
 /// # Panics
-/// Where they differ.
+/// If they differ.
 pub fn compare_golden(folder: &Path, file: &str, code: &[(String, String)]) {
     let code: Vec<String> = code.iter().map(|(title, text)| format!("// {title}\n{text}")).collect();
     let (code, path) = (code.join("\n"), folder.join(file));

@@ -1,9 +1,9 @@
-//! Large random graphs: deep and wide, over every kind of op that fuses or stands in the way of fusion.
+//! Large random graphs: deep and wide, over every kind of op that takes part in fusion or prevents it.
 //!
-//! Numbers stay bounded and errors do not grow. Floats stay within ±2, and every float step moves its result by no more
-//! than its operands moved, so that a graph of hundreds of ops is off by at most as many roundings. Steps that jump
-//! (comparisons, sorting, integer division) work on integers only, which are exact; integers flow into floats, never
-//! back.
+//! Values stay bounded and errors do not grow. Floats stay within ±2, and every float step changes its result by no
+//! more than its operands changed, so that a graph of hundreds of ops accumulates at most as many roundings.
+//! Discontinuous steps (comparisons, sorting, integer division) work only on integers, which are exact; integers flow
+//! into floats, never back.
 
 mod maker;
 
@@ -41,7 +41,7 @@ pub fn random_graph(seed: u64, size: usize) -> RandomGraph {
 }
 
 impl RandomGraph {
-    /// The output nodes over these leaf nodes. Every call makes the same graph.
+    /// The output nodes over these leaf nodes. Every call builds the same graph.
     pub fn build(&self, leaves: &[NodeRef]) -> Result<Vec<NodeRef>> {
         let mut maker = Maker { random: Random::new(self.seed), floats: vec![], integers: vec![] };
         for leaf in leaves {
@@ -56,13 +56,13 @@ impl RandomGraph {
         Ok([last(&maker.floats, 4), last(&maker.integers, 2), rest.to_vec()].concat())
     }
 
-    /// What the reference evaluator makes of it.
+    /// The result of the reference evaluator.
     pub fn expected(&self) -> Result<Vec<HostTensor>> {
         let tensors: Vec<HostTensor> = self.leaves.iter().map(|leaf| leaf.tensor.clone()).collect();
         evaluate(&tensors, |nodes| self.build(nodes))
     }
 
-    /// How closely an output of a dtype must agree: a few roundings per step.
+    /// The tolerance for an output of a dtype: a few roundings per step.
     pub fn tolerance(&self, dtype: DType) -> Tolerance {
         if !dtype.is_float() {
             return Tolerance::EXACT;

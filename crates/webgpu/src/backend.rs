@@ -57,7 +57,7 @@ impl WebGpuBackend {
         self.gpu.read().groups.count()
     }
 
-    /// Destroys the device, as a driver that resets does. What comes next runs on a new one.
+    /// Destroys the device, like a driver reset. Later work runs on a new one.
     pub fn lose(&self) {
         let gpu = self.gpu.read().clone();
         gpu.device.destroy();
@@ -67,7 +67,7 @@ impl WebGpuBackend {
     fn own<'b>(&self, buffer: &'b Buffer, offset: usize, bytes: usize) -> Result<&'b GpuMemory> {
         if offset.checked_add(bytes).is_none_or(|end| end > buffer.len()) {
             let size = buffer.len();
-            return Err(failure(format!("{bytes} bytes at {offset} do not fit a buffer of {size}")));
+            return Err(failure(format!("{bytes} bytes at offset {offset} exceed a buffer of {size}")));
         }
         memory(buffer)
     }
@@ -116,7 +116,7 @@ impl Backend for WebGpuBackend {
     fn submit(&self, executable: &Arc<dyn Executable>, run: Run<'_>) -> Result<Fence> {
         let executable = (&**executable as &dyn Any)
             .downcast_ref::<GpuExecutable>()
-            .ok_or_else(|| failure("an executable of another device was submitted"))?;
+            .ok_or_else(|| failure("cannot submit an executable of another device"))?;
         executable.submit(&self.gpu()?, run)
     }
 

@@ -1,4 +1,4 @@
-//! The adapter, and the logical device that is opened on it.
+//! The adapter and its logical device.
 
 use crate::NAME;
 use crate::codegen::Facts;
@@ -11,21 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wootz_backend::{Buffer, DeviceInfo, DeviceKind, Pool, PoolLimits};
 use wootz_ir::{Error, Result};
 
-/// What is chosen and bounded when a device is opened.
+/// Options and limits for opening a device.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// An adapter by its index in the list, or by a part of its name; else the most capable one.
+    /// An adapter by its index in the list, or by part of its name; by default the most capable one.
     pub adapter: Option<String>,
-    /// Bytes that may be live at once; else what the host has.
+    /// Maximum live bytes; by default the host's memory.
     pub memory: Option<usize>,
-    /// Bytes of the largest storage binding; else what the adapter allows.
+    /// Maximum size of a storage binding; by default the adapter's limit.
     pub binding: Option<usize>,
     /// Use no optional feature of the adapter.
     pub plain: bool,
 }
 
 impl Options {
-    /// What `WOOTZ_WEBGPU_ADAPTER` and `WOOTZ_WEBGPU_PLAIN` say.
+    /// The settings in `WOOTZ_WEBGPU_ADAPTER` and `WOOTZ_WEBGPU_PLAIN`.
     pub fn current() -> Options {
         let text = |name| std::env::var(name).ok().filter(|v| !v.is_empty());
         Options {
@@ -54,7 +54,7 @@ pub(crate) struct Gpu {
     reports: Arc<Reports>,
 }
 
-/// What the driver says out of turn.
+/// Errors that the driver reports asynchronously.
 #[derive(Default)]
 struct Reports {
     lost: Mutex<Option<String>>,
@@ -65,14 +65,14 @@ static GENERATIONS: AtomicU64 = AtomicU64::new(0);
 
 /// An error of the device.
 pub(crate) fn failure(detail: impl Into<String>) -> Error {
-    Error::Device { device: NAME.into(), detail: detail.into() }
+    Error::device(NAME, detail)
 }
 
 impl Gpu {
     pub fn open(options: &Options) -> Result<Gpu> {
         let adapter = choose_adapter(options)?;
         let about = adapter.get_info();
-        // Halves are for users' kernels and cooperative matrices; others of ours keep them in memory and calculate in f32.
+        // Half-precision arithmetic is for users' kernels and cooperative matrices; all others compute in f32.
         let wanted = wgpu::Features::TIMESTAMP_QUERY
             | wgpu::Features::PIPELINE_CACHE
             | wgpu::Features::SUBGROUP
@@ -86,7 +86,7 @@ impl Gpu {
             required_limits: limits.clone(),
             memory_hints: wgpu::MemoryHints::Performance,
             experimental_features: if features.contains(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX) {
-                // SAFETY: this accepts that what is marked as experimental may have bugs. One kernel of ours uses it, and
+                // SAFETY: this accepts that what is marked as experimental may have bugs. One of our kernels uses it, and
                 // never leaves its memory.
                 unsafe { wgpu::ExperimentalFeatures::enabled() }
             } else {
@@ -95,7 +95,7 @@ impl Gpu {
             ..Default::default()
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
-            .map_err(|e| failure(format!("{} cannot be opened: {e}", about.name)))?;
+            .map_err(|e| failure(format!("cannot open {}: {e}", about.name)).caused_by(e))?;
         let reports = Arc::new(Reports::default());
         let heard = reports.clone();
         device.set_device_lost_callback(move |reason, message| {
@@ -137,11 +137,11 @@ impl Gpu {
         })
     }
 
-    /// The memory behind a buffer, where it is this device's.
+    /// The memory behind a buffer, if it is on this device.
     pub fn own<'b>(&self, buffer: &'b Buffer) -> Result<&'b GpuMemory> {
         let memory = memory(buffer)?;
         if memory.gpu().generation != self.generation {
-            return Err(failure("a buffer was lost with the device that held it; compute its tensor again"));
+            return Err(failure("a buffer was lost with its device; compute its tensor again"));
         }
         Ok(memory)
     }
@@ -151,7 +151,7 @@ impl Gpu {
         self.reports.lost.lock().clone()
     }
 
-    /// Runs `f` and gives what wgpu reports about it as an error. Calls do not nest.
+    /// Runs `f` and returns errors reported by wgpu. Calls cannot be nested.
     pub fn guarded<T>(&self, what: &str, f: impl FnOnce() -> T) -> Result<T> {
         let memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let internal = self.device.push_error_scope(wgpu::ErrorFilter::Internal);
@@ -166,19 +166,19 @@ impl Gpu {
             return Err(failure(format!("{what}: the device was lost ({lost})")));
         }
         match found.into_iter().flatten().next() {
-            Some(error) => Err(failure(format!("{what}: {}", describe(&error)))),
+            Some(error) => Err(failure(format!("{what}: {}", describe(&error))).caused_by(error)),
             None => Ok(value),
         }
     }
 
-    /// Waits until a submission has ended.
+    /// Waits until a submission has completed.
     pub fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<()> {
         let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
         let polled = self.device.poll(wait);
         if let Some(lost) = self.lost() {
             return Err(failure(format!("the device was lost ({lost})")));
         }
-        polled.map_err(|e| failure(format!("waiting for a submission failed: {e}")))?;
+        polled.map_err(|e| failure(format!("waiting for a submission failed: {e}")).caused_by(e))?;
         match self.reports.stray.lock().take() {
             Some(error) => Err(failure(error)),
             None => Ok(()),
@@ -186,7 +186,7 @@ impl Gpu {
     }
 }
 
-/// The whole chain of an error: the first link alone says little.
+/// The complete error chain: the first link alone says little.
 pub(crate) fn describe(error: &wgpu::Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -222,7 +222,7 @@ fn choose_adapter(options: &Options) -> Result<wgpu::Adapter> {
             let lower = wanted.to_lowercase();
             let by_name = || names.iter().position(|n| n.to_lowercase().contains(&lower));
             by_index.or_else(by_name).ok_or_else(|| {
-                failure(format!("no adapter is called {wanted:?}; there are {}", names.join(", ")))
+                failure(format!("no adapter matches {wanted:?}; available: {}", names.join(", ")))
             })?
         }
         None => {

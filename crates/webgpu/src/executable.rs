@@ -1,4 +1,4 @@
-//! Plans made ready, and their runs: one submission each.
+//! Compiled plans and their runs: one submission each.
 
 use crate::NAME;
 use crate::backend::NO_F64;

@@ -83,7 +83,7 @@ fn check(slot: &Slot<'_>) -> Result<()> {
     let size = slot.memory.raw().size() as usize;
     let (offset, bytes) = (slot.offset, slot.bytes);
     if offset + bytes > size {
-        return Err(failure(format!("{bytes} bytes at {offset} were to be bound of a buffer of {size}")));
+        return Err(failure(format!("cannot bind {bytes} bytes at offset {offset} of a buffer of {size}")));
     }
     Ok(())
 }

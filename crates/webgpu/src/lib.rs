@@ -1,19 +1,19 @@
-//! The WebGPU backend: plans run on any GPU that wgpu reaches (Vulkan, Metal, DirectX 12, a browser), by WGSL.
+//! The WebGPU backend: runs plans as WGSL on any GPU that wgpu supports (Vulkan, Metal, DirectX 12, a browser).
 //!
-//! Promises: one encoder and one submission per plan; extents and strides are data, so that a pipeline serves every shape; no
-//! assumption about NaN, infinities, rounding or the accuracy of the adapter's elementary functions: what WGSL leaves open
-//! is computed from bit patterns. 8-, 16- and 64-bit integers, f16 and bf16 are packed into or emulated with 32-bit words.
-//! f64 is refused. Positions are 32-bit: tensors with more than 2³² elements are refused.
+//! Promises: one encoder and one submission per plan; extents and strides are data, so a pipeline serves every shape;
+//! no assumptions about NaN, infinities, rounding or the accuracy of the adapter's elementary functions: what WGSL
+//! leaves unspecified is computed from bit patterns. 8-, 16- and 64-bit integers, f16 and bf16 are packed into or
+//! emulated with 32-bit words. f64 is rejected. Positions are 32-bit: tensors with more than 2³² elements are
+//! rejected.
 //!
-//! Who checks what: the planner keeps positions inside buffers, so shaders of this crate run without bounds checks; a
-//! user's own kernels run with them. Everything that wgpu reports (validation, memory, a lost device) is an `Err`.
+//! Who checks what: the planner keeps positions inside buffers, so shaders of this crate run without bounds checks;
+//! user-defined kernels run with them. Everything that wgpu reports (validation, memory, a lost device) is an `Err`.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod backend;
 mod codegen;
 mod device;
-mod disk;
 mod exec;
 mod executable;
 mod groups;

@@ -1,4 +1,4 @@
-//! Device memory: pooled buffers, and bytes to and from them.
+//! Device memory: pooled buffers, and transfers to and from them.
 
 use crate::device::{Gpu, failure};
 use crate::groups::Groups;
@@ -66,7 +66,7 @@ fn take<B>(
 }
 
 impl GpuMemory {
-    /// Memory with unspecified content; `op` says what it is for.
+    /// Allocates memory with unspecified content; `op` is its purpose.
     pub fn new(gpu: &Arc<Gpu>, bytes: usize, op: &str) -> Result<GpuMemory> {
         let block = |size| {
             let id = BLOCKS.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl GpuMemory {
     }
 }
 
-/// A buffer that the host reads from, back in its pool when dropped.
+/// A buffer that the host reads from, returned to its pool when dropped.
 pub(crate) struct Staging {
     gpu: Arc<Gpu>,
     buffer: Option<wgpu::Buffer>,
@@ -188,11 +188,12 @@ impl Staging {
         self.gpu.wait(submission)?;
         match receiver.recv() {
             Ok(Ok(())) => {}
-            Ok(Err(e)) => return Err(failure(format!("memory could not be mapped: {e}"))),
-            Err(_) => return Err(failure("memory could not be mapped: the device went away")),
+            Ok(Err(e)) => return Err(failure(format!("cannot map memory: {e}")).caused_by(e)),
+            Err(_) => return Err(failure("cannot map memory: the device was lost")),
         }
-        let view =
-            slice.get_mapped_range().map_err(|e| failure(format!("mapped memory cannot be read: {e}")))?;
+        let view = slice
+            .get_mapped_range()
+            .map_err(|e| failure(format!("cannot read mapped memory: {e}")).caused_by(e))?;
         let data = view.to_vec();
         drop(view);
         self.raw().unmap();
@@ -228,5 +229,5 @@ impl DeviceMemory for GpuMemory {
 
 /// The device memory behind a buffer.
 pub(crate) fn memory(buffer: &Buffer) -> Result<&GpuMemory> {
-    buffer.memory::<GpuMemory>().ok_or_else(|| failure("a buffer of another device was bound"))
+    buffer.memory::<GpuMemory>().ok_or_else(|| failure("cannot bind a buffer of another device"))
 }

@@ -2,7 +2,7 @@
 
 use crate::codegen::{Launch, UserKernel};
 use crate::device::Gpu;
-use crate::{disk, raw};
+use crate::raw;
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::num::NonZeroU64;
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use wootz_gpu::Cache;
 use wootz_ir::Result;
+use wootz_system::cache;
 
 /// A compiled shader and how its bindings are laid out.
 pub(crate) struct Pipeline {
@@ -39,11 +40,16 @@ fn fresh() -> u64 {
 /// The least time between two writes of the driver's cache.
 const PAUSE: Duration = Duration::from_secs(5);
 
+/// Where the driver's pipeline cache of an adapter is; `None` without a home folder, or if wgpu has no key for it.
+fn cache_file(about: &wgpu::AdapterInfo) -> Option<PathBuf> {
+    Some(cache::folder("pipelines")?.join(wgpu::util::pipeline_cache_key(about)?))
+}
+
 impl Pipelines {
     pub fn new(device: &wgpu::Device, features: wgpu::Features, about: &wgpu::AdapterInfo) -> Pipelines {
-        let file = features.contains(wgpu::Features::PIPELINE_CACHE).then(|| disk::path(about)).flatten();
+        let file = features.contains(wgpu::Features::PIPELINE_CACHE).then(|| cache_file(about)).flatten();
         let cache = features.contains(wgpu::Features::PIPELINE_CACHE).then(|| {
-            let data = file.as_deref().and_then(disk::read);
+            let data = file.as_deref().and_then(cache::read);
             let data = data.as_deref();
             let descriptor = wgpu::PipelineCacheDescriptor { label: None, data, fallback: true };
             // SAFETY: the data is what `get_data` gave for this adapter, which a checksum confirms; wgpu compares the
@@ -67,7 +73,7 @@ impl Pipelines {
             return;
         }
         if let Some(data) = cache.get_data() {
-            let _ = disk::write(file, &data);
+            let _ = cache::write(file, &data);
         }
         *written = (count, Some(Instant::now()));
     }

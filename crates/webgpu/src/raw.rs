@@ -1,4 +1,4 @@
-//! The device without tensors: buffers of bytes, kernels of one's own in WGSL, batches of launches, GPU time.
+//! The device without tensors: byte buffers, user-defined WGSL kernels, batches of launches, GPU timing.
 //!
 //! ```no_run
 //! use wootz_webgpu::raw::{Device, Kernel};
@@ -25,14 +25,14 @@ use wootz_backend::{DeviceInfo, MemoryStats};
 
 pub use wootz_ir::{Error, Result};
 
-/// A GPU, opened for one's own kernels. Clones are the same device.
+/// A GPU for user-defined kernels. Clones refer to the same device.
 #[derive(Clone)]
 pub struct Device(Arc<Gpu>);
 
 /// Bytes on a device.
 pub struct Buffer(GpuMemory);
 
-/// A compiled WGSL entry point. Its bindings are those of group 0, in rising order, each a whole buffer.
+/// A compiled WGSL entry point. Its bindings are those of group 0, in ascending order, each an entire buffer.
 pub struct Kernel {
     pipeline: wgpu::ComputePipeline,
     name: String,
@@ -49,12 +49,12 @@ impl Device {
         Ok(Device(Arc::new(Gpu::open(options)?)))
     }
 
-    /// What the device is.
+    /// Description of the device.
     pub fn info(&self) -> &DeviceInfo {
         &self.0.info
     }
 
-    /// How its memory is used.
+    /// Memory use.
     pub fn memory(&self) -> MemoryStats {
         self.0.pool.stats()
     }
@@ -77,7 +77,7 @@ impl Device {
         Ok(Kernel { pipeline, name: entry.to_string() })
     }
 
-    /// Runs one kernel to its end over `groups` workgroups.
+    /// Runs one kernel to completion over `groups` workgroups.
     pub fn run(&self, kernel: &Kernel, buffers: &[&Buffer], groups: [u32; 3]) -> Result<()> {
         let mut batch = self.batch();
         batch.add(kernel, buffers, groups)?;
@@ -91,7 +91,7 @@ impl Device {
 }
 
 impl Buffer {
-    /// Its size.
+    /// Size in bytes.
     pub fn len(&self) -> usize {
         wootz_backend::DeviceMemory::len(&self.0)
     }
@@ -107,7 +107,7 @@ impl Buffer {
         self.0.upload(offset, bytes)
     }
 
-    /// The whole content.
+    /// The entire content.
     pub fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.len()];
         self.read_into(0, &mut bytes)?;
@@ -124,7 +124,7 @@ impl Buffer {
         if offset.checked_add(bytes).is_some_and(|end| end <= self.len()) {
             return Ok(());
         }
-        Err(failure(format!("{bytes} bytes at {offset} do not fit a buffer of {}", self.len())))
+        Err(failure(format!("{bytes} bytes at offset {offset} exceed a buffer of {}", self.len())))
     }
 }
 
@@ -141,7 +141,7 @@ impl Batch<'_> {
         let limit = self.gpu.facts.max_groups;
         if groups.iter().any(|&g| g > limit) {
             return Err(failure(format!(
-                "{}: {groups:?} workgroups where {limit} are the most",
+                "{}: {groups:?} workgroups exceed the limit of {limit}",
                 kernel.name
             )));
         }
@@ -175,7 +175,7 @@ impl Batch<'_> {
         self
     }
 
-    /// Runs everything to its end. The time is there if it was asked for and the adapter has timestamps.
+    /// Runs everything to completion. The time is available if it was requested and the adapter has timestamps.
     pub fn run(self) -> Result<Option<Duration>> {
         let gpu = &**self.gpu;
         let timed = self.timed && gpu.features.contains(wgpu::Features::TIMESTAMP_QUERY);

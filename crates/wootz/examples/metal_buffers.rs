@@ -5,6 +5,9 @@
 use wootz::metal::{Argument, Buffer, Constant, ConstantKey, Device, Grid, SoftOptions, Storage};
 
 const KERNELS: &str = r"
+#include <metal_stdlib>
+using namespace metal;
+
 constant uint WIDTH [[function_constant(0)]];
 
 kernel void scale_add(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], constant float& a [[buffer(2)]],

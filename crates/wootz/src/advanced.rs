@@ -1,29 +1,29 @@
-//! Indexing by arrays, mixed with basic indexing, with NumPy's rules.
+//! Indexing with arrays, mixed with basic indexing, by NumPy's rules.
 //!
-//! Index arrays broadcast with each other and become one set of axes of the result: where they stood, if they stood side by
-//! side, else in front. Inside, the axes they index are brought to the front and flattened, and one gather or scatter along
-//! that axis does the work.
+//! Index arrays broadcast with each other and become one set of axes of the result: in their place if they are
+//! adjacent, otherwise in front. Internally, the axes that they index are moved to the front and flattened, and a
+//! single gather or scatter along that axis does the work.
 
 use crate::indexing::Index;
 use crate::tensor::Tensor;
 use wootz_ir::{DType, Error, Result, Shape};
 
-/// What is taken of an axis: a basic index, or integers in a tensor; a bool tensor takes as many axes as it has.
+/// What to select along an axis: a basic index, or an integer tensor; a bool tensor covers as many axes as it has.
 #[derive(Clone)]
 pub enum Selector {
     /// As in [`Tensor::index`].
     Basic(Index),
     /// The elements at these positions. Negative ones count from the end.
     At(Tensor),
-    /// The elements where this is true. It is evaluated, because the shape of the result depends on it.
+    /// The elements where this is true. The mask is evaluated, because the shape of the result depends on it.
     Where(Tensor),
-    /// All of the axes that the other selectors leave, as an ellipsis; none, if they leave none. Index arrays on its two
-    /// sides do not stand side by side even then. At most one.
+    /// All axes not covered by the other selectors, like an ellipsis; there may be none. Index arrays on either side
+    /// of it do not count as adjacent even then. At most one.
     Rest,
 }
 
 impl Selector {
-    /// How many axes it takes; [`Selector::Rest`] none of its own.
+    /// How many axes it covers; [`Selector::Rest`] covers none by itself.
     pub fn axes(&self) -> usize {
         match self {
             Selector::Basic(Index::New) | Selector::Rest => 0,
@@ -46,7 +46,7 @@ enum Part {
     Along(Tensor),
     /// Positions along a new axis, which a zero-dimensional mask makes.
     AlongNew(Tensor),
-    /// Where an ellipsis stands.
+    /// The position of an ellipsis.
     Gap,
 }
 
@@ -61,7 +61,7 @@ struct Gathered {
 }
 
 impl Tensor {
-    /// The elements that the selectors name. Axes not named are taken whole.
+    /// The selected elements. Axes without a selector are taken completely.
     pub fn select(&self, selectors: &[Selector]) -> Result<Tensor> {
         let parts = self.expand_masks("select", selectors)?;
         let Split { basic, arrays, apart } = split(self, &parts);
@@ -74,8 +74,8 @@ impl Tensor {
         taken.move_front(plan.positions.rank(), plan.place)
     }
 
-    /// A copy with the elements that the selectors name replaced by `values`, which broadcast to them. Where a position is
-    /// named twice, the last value stays.
+    /// A copy with the selected elements replaced by `values`, which broadcast to them. If a position is selected
+    /// twice, the last value wins.
     pub fn select_assign(&self, selectors: &[Selector], values: &Tensor) -> Result<Tensor> {
         if let [Selector::Where(mask)] = selectors
             && values.count() == 1
@@ -102,7 +102,7 @@ impl Tensor {
         self.index_assign(&basic, &updated)
     }
 
-    /// One value wherever a mask holds; nothing has to be evaluated for that.
+    /// A single value wherever a mask is true; nothing has to be evaluated for that.
     fn assign_where(&self, mask: &Tensor, value: &Tensor) -> Result<Tensor> {
         self.check_mask("select_assign", mask, 0)?;
         let mut shape = mask.shape().clone();
@@ -119,12 +119,12 @@ impl Tensor {
         Ok(())
     }
 
-    /// Masks as the positions where they are true, one array for each of their axes.
+    /// Converts masks to the positions where they are true, one array per axis of the mask.
     fn expand_masks(&self, op: &'static str, selectors: &[Selector]) -> Result<Vec<Part>> {
         let named: usize = selectors.iter().map(Selector::axes).sum();
         let rests = selectors.iter().filter(|s| matches!(s, Selector::Rest)).count();
         if rests > 1 {
-            return Err(Error::argument(op, "more than one selector stands for the remaining axes"));
+            return Err(Error::argument(op, "more than one selector covers the remaining axes"));
         }
         let mut parts = Vec::with_capacity(selectors.len());
         let mut axis = 0;
@@ -167,7 +167,7 @@ impl Tensor {
         let mut shape = Shape::scalar();
         for (_, array) in &arrays {
             if !array.dtype().is_integer() {
-                return Err(Error::dtype(op, &[array.dtype()], "integers or bool as an index"));
+                return Err(Error::dtype(op, &[array.dtype()], "integer or bool indices"));
             }
             shape = Shape::broadcast(op, &shape, array.shape())?;
         }
@@ -200,7 +200,7 @@ impl Tensor {
         Ok(Gathered { axes, positions, place })
     }
 
-    /// `axes` flattened into a first axis, the others behind it.
+    /// `axes` flattened into a first axis, followed by the others.
     fn front(&self, axes: &[usize]) -> Result<Tensor> {
         let others = (0..self.rank()).filter(|a| !axes.contains(a));
         let order: Vec<isize> = axes.iter().copied().chain(others).map(|a| a as isize).collect();
@@ -221,7 +221,7 @@ impl Tensor {
         self.reshape(moved)?.permute(&back)
     }
 
-    /// The first `count` axes moved so that they start at `place`.
+    /// Moves the first `count` axes so that they start at `place`.
     fn move_front(&self, count: usize, place: usize) -> Result<Tensor> {
         let others = (count..self.rank()).collect::<Vec<_>>();
         let (before, after) = others.split_at(place);
@@ -240,7 +240,7 @@ impl Tensor {
         self.permute(&order)
     }
 
-    /// Leading axes of extent 1 beyond `rank` dropped, as assignment allows.
+    /// Drops leading axes of extent 1 beyond `rank`, as assignment allows.
     fn drop_leading(&self, rank: usize) -> Result<Tensor> {
         let mut tensor = self.clone();
         while tensor.rank() > rank && tensor.shape()[0] == 1 {
@@ -259,7 +259,7 @@ struct Split {
     apart: bool,
 }
 
-/// Beside arrays, a single position counts as an array, which decides where the index axes go.
+/// Combined with arrays, a single position counts as an array, which affects where the index axes go.
 fn split(tensor: &Tensor, parts: &[Part]) -> Split {
     let any_array = parts.iter().any(|part| matches!(part, Part::Along(_) | Part::AlongNew(_)));
     let mut split = Split { basic: Vec::new(), arrays: Vec::new(), apart: false };

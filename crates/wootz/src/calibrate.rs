@@ -1,7 +1,7 @@
-//! What a device costs and what it can do at most, measured once and kept on disk.
+//! A device's costs and limits, measured once and cached on disk.
 //!
-//! One piece of code serves `auto`, which needs to know what a plan will cost, and `wootz bench`, which says how near the
-//! limit a kernel comes. Results are kept per device in the user's cache folder.
+//! The same code serves `auto`, which needs to estimate the cost of a plan, and `wootz bench`, which reports how
+//! close a kernel comes to the limit. Results are stored per device in the user's cache folder.
 
 use crate::device::Device;
 use crate::disk;
@@ -11,27 +11,28 @@ use std::path::PathBuf;
 use std::time::Instant;
 use wootz_backend::DeviceKind;
 use wootz_ir::{DType, Result};
+use wootz_system::cache;
 
-/// What a device can do at most.
+/// A device's limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Bytes read plus bytes written per second by a large copy.
+    /// Bytes read plus bytes written per second in a large copy.
     pub bytes_per_s: f64,
-    /// Floating-point operations per second by multiply-adds.
+    /// Floating-point operations per second with multiply-adds.
     pub flops_per_s: f64,
 }
 
-/// What a device costs, and what it can do at most.
+/// A device's costs and limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     /// Costs, for `auto`.
     pub costs: CostModel,
-    /// Limits, to judge kernels by.
+    /// Limits, to compare kernels with.
     pub limits: Limits,
 }
 
 impl Calibration {
-    /// The calibration on disk, or one that is measured now and put there.
+    /// The calibration on disk; if there is none, it is measured now and stored.
     pub fn of(device: &Device) -> Result<Calibration> {
         match Calibration::stored(device) {
             Some(calibration) => Ok(calibration),
@@ -39,12 +40,12 @@ impl Calibration {
         }
     }
 
-    /// Measures now, whatever is on disk, and puts it there. A folder that cannot be written is not an error: the device is
+    /// Measures now, whatever is on disk, and stores the result. Failing to write it is not an error: the device is
     /// measured again next time.
     pub fn renew(device: &Device) -> Result<Calibration> {
         let calibration = Calibration::measure(device)?;
         if let Some(path) = Calibration::path(device) {
-            let _ = disk::write(&path, &calibration.to_text());
+            let _ = cache::write(&path, calibration.to_text().as_bytes());
         }
         Ok(calibration)
     }
@@ -58,12 +59,12 @@ impl Calibration {
         Ok(Calibration { costs, limits })
     }
 
-    /// The calibration on disk, if there is one that can be read.
+    /// The calibration on disk, if it exists and is readable.
     pub fn stored(device: &Device) -> Option<Calibration> {
-        Calibration::parse(&disk::read(&Calibration::path(device)?)?)
+        Calibration::parse(&cache::read_text(&Calibration::path(device)?)?)
     }
 
-    /// Where the calibration of a device is kept; nowhere without a home folder.
+    /// The file of a device's calibration; `None` without a home folder.
     pub fn path(device: &Device) -> Option<PathBuf> {
         disk::path(device, "calibration")
     }
@@ -77,7 +78,7 @@ impl Calibration {
         FIELDS.iter().zip(self.values()).map(|(name, value)| format!("{name} {value:e}\n")).collect()
     }
 
-    /// Reads what [`Calibration::to_text`] wrote; none if a figure is missing or makes no sense.
+    /// Parses the output of [`Calibration::to_text`]; `None` if a figure is missing or implausible.
     fn parse(text: &str) -> Option<Calibration> {
         let value = |name: &str| -> Option<f64> {
             let line = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(' '))?;
@@ -125,8 +126,8 @@ impl CostModel {
         CostModel::measure_by(device, &wall())
     }
 
-    /// Measures by any clock, in seconds: tests bring devices whose time is made up. Everything is made on the device itself: the
-    /// current device may be the automatic one, which would ask for the costs that are being measured.
+    /// Measures with any clock, in seconds: tests use devices with artificial time. All tensors are created on the
+    /// device itself: the current device may be the automatic one, which would ask for the costs being measured.
     pub fn measure_by(device: &Device, clock: &Clock<'_>) -> Result<CostModel> {
         let tiny = Tensor::zeros_on([16], DType::F32, device)?.copied()?;
         let submit = best_of(20, clock, || tiny.add(1.0)?.eval().map(|_| ()))?;
@@ -158,8 +159,8 @@ impl CostModel {
 const COPY_BYTES: usize = 128 << 20;
 
 impl Limits {
-    /// Measures a device: the host's cores by plain copies and multiply-adds in registers, others by the best of what their
-    /// own kernels reach.
+    /// Measures a device: the CPU with plain copies and multiply-adds in registers, others by the best rate that
+    /// their own kernels reach.
     pub fn measure(device: &Device) -> Result<Limits> {
         let info = device.info();
         if info.kind == DeviceKind::Cpu {

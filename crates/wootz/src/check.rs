@@ -1,4 +1,4 @@
-//! A device on trial: the conformance cases run on it and compared with the reference evaluator.
+//! Validation of a device: runs the conformance cases on it and compares the results with the reference evaluator.
 
 use crate::device::Device;
 use crate::eval::{Evaluation, explain_nodes};
@@ -17,33 +17,33 @@ use wootz_ir::{DType, Error, Result};
 
 pub use wootz_conformance::Level;
 
-/// How one op family of one dtype did.
+/// The results of one op family for one dtype.
 #[derive(Clone, Debug, Default)]
 pub struct CheckRow {
-    /// Cases run.
+    /// Number of cases run.
     pub cases: usize,
     /// Cases that agreed with the reference.
     pub passed: usize,
-    /// Cases that did not, and were expected to.
+    /// Cases that failed as expected.
     pub failed: usize,
     /// Known exceptions, with their reasons.
     pub exceptions: Vec<String>,
-    /// The first failures, in words.
+    /// Messages of the first failures.
     pub failures: Vec<String>,
 }
 
-/// The result of a trial.
+/// The result of checking a device.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     /// The device.
     pub device: String,
-    /// By op family and dtype.
+    /// Results by op family and dtype.
     pub rows: BTreeMap<(String, DType), CheckRow>,
     /// Exceptions that no case needed any more.
     pub stale: Vec<String>,
 }
 
-/// Failures that are told in full, per row.
+/// Maximum number of failures reported in full per row.
 const TOLD: usize = 3;
 
 impl CheckReport {
@@ -95,7 +95,7 @@ pub(crate) fn check_family(
     check_where(device, Level::Quick, |own, _| own == family, progress)
 }
 
-/// The same as [`check`], for the cases that `wanted` picks by name.
+/// Like [`check`], for the cases whose names `wanted` accepts.
 pub fn check_matching(
     device: &Device,
     level: Level,
@@ -105,7 +105,7 @@ pub fn check_matching(
     check_where(device, level, |_, name| wanted(name), progress)
 }
 
-/// The same, for the cases that `wanted` picks by family and name.
+/// The same, for the cases whose families and names `wanted` accepts.
 fn check_where(
     device: &Device,
     level: Level,
@@ -148,7 +148,7 @@ fn check_where(
         let outcome = match outcome {
             Err(Error::Fault { fault, .. }) if fault == case.fault => Outcome::Passed,
             Err(error) => Outcome::Failed(format!("expected the fault {:?}, got: {error}", case.fault)),
-            Ok(_) => Outcome::Failed(format!("expected the fault {:?}, but it ran", case.fault)),
+            Ok(_) => Outcome::Failed(format!("expected the fault {:?}, but it succeeded", case.fault)),
         };
         report.record(case.family, case.dtype, &case.name, outcome);
     }
@@ -159,10 +159,10 @@ fn check_where(
     report
 }
 
-/// Cases whose kernels may be compiled together.
+/// Number of cases whose kernels may be compiled together.
 const AHEAD: usize = 512;
 
-/// Announces what a device will be asked to run, so that it can compile many kernels at once.
+/// Tells a device what it will be asked to run, so that it can compile many kernels at once.
 fn prepare(device: &Device, cases: &[Case]) {
     if device.info().kind == DeviceKind::Cpu || device.candidates().is_some() {
         return;
@@ -175,7 +175,8 @@ fn prepare(device: &Device, cases: &[Case]) {
     device.backend().prepare(&plans);
 }
 
-/// Calls `f` for each of `count` jobs, several at a time where a device spends its time compiling, and gives the results in order.
+/// Calls `f` for each of `count` jobs, several at a time if the device spends its time compiling, and returns the
+/// results in order.
 fn in_parallel<T: Send>(
     device: &Device,
     count: usize,
@@ -220,7 +221,7 @@ fn in_parallel<T: Send>(
     results.into_iter().flatten().collect()
 }
 
-/// Binds the leaves as they are laid out, evaluates, and fetches the result.
+/// Binds the leaves in their layouts, evaluates, and fetches the result.
 fn run(device: &Device, leaves: &[Leaf], build: &Build) -> Result<HostTensor> {
     let nodes = bind(device, leaves)?;
     let small = Tensor::new(build(&nodes)?, device);
@@ -232,8 +233,8 @@ fn run(device: &Device, leaves: &[Leaf], build: &Build) -> Result<HostTensor> {
     // What a device computes without a plan is what the plan computes, to the bit.
     let bytes = planned.to_bytes()?;
     if small.is_some_and(|small| small != bytes) {
-        let detail = "a small graph gives other bits without a plan than with one".into();
-        return Err(Error::Device { device: device.name().into(), detail });
+        let detail = "a small graph gives different bits with and without a plan";
+        return Err(Error::device(device.name(), detail));
     }
     fetch(&planned)
 }

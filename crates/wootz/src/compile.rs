@@ -12,23 +12,29 @@ use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use wootz_ir::graph::{Leaf, Node, NodeRef, Payload, Trace};
 use wootz_ir::{DType, Error, Layout, Number, Result, Shape};
 
-/// What a plan of a function depends on: shapes and dtypes of the arguments, and which of them are donated.
+/// The signature that a function's plan depends on: shapes and dtypes of the arguments, and which of them are
+/// donated.
 type Signature = Vec<(DType, Shape, bool)>;
 
 type Function = dyn Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync;
 
-/// A function that is traced once for each signature of its arguments; later calls bind buffers and run the plan. On an
-/// automatic device the first call with a signature chooses the device that runs it from then on.
+/// A function that is traced once per signature of its arguments; later calls bind buffers and run the plan. On an
+/// automatic device, the first call with a signature chooses the device for all later ones.
 pub struct Compiled {
     function: Box<Function>,
     device: Device,
     batch_invariant: bool,
-    /// By the hash of their signatures, which is made without copying shapes.
+    /// Keyed by the hash of their signatures, which is computed without copying shapes.
     plans: Mutex<FxHashMap<u64, SmallVec<[Arc<Traced>; 1]>>>,
-    /// Captured tensors that were moved to the device of a plan, so that plans of several signatures share one copy.
+    /// Maximum number of plans.
+    limit: usize,
+    /// Counts calls.
+    clock: AtomicU64,
+    /// Captured tensors that were moved to a plan's device, so that plans of several signatures share one copy.
     moved: Mutex<Vec<Moved>>,
 }
 
@@ -46,12 +52,15 @@ struct Traced {
     leaves: Vec<Bound>,
     constants: Vec<Number>,
     dtypes: Vec<DType>,
+    /// The call that used it last.
+    used: AtomicU64,
 }
 
 /// An argument's value, and whether it is donated.
 type Argument = (Payload, bool);
 
-/// A call whose plan is known and whose arguments are bound, for callers that decide how to run it by how much work it is.
+/// A call with a known plan and bound arguments, for callers that decide how to run it depending on its amount of
+/// work.
 pub struct Call {
     traced: Arc<Traced>,
     arguments: SmallVec<[Argument; 4]>,
@@ -60,28 +69,28 @@ pub struct Call {
     device: Device,
 }
 
-/// Where a leaf of the plan comes from.
+/// The source of a plan's leaf.
 enum Bound {
     /// The n-th argument.
     Argument(usize),
     /// A tensor that the function captured.
     Captured(Payload),
-    /// A number that is given with each call.
+    /// A number that is passed with each call.
     Parameter { slot: usize, dtype: DType },
 }
 
-/// Marks the leaf that stands for an argument while the function is traced.
+/// Marks the leaf that represents an argument while the function is traced.
 struct Placeholder(usize);
 
-/// Marks the leaf that stands for a number while the function is traced.
+/// Marks the leaf that represents a number while the function is traced.
 struct Parameter {
     slot: usize,
     dtype: DType,
 }
 
 impl Tensor {
-    /// A stand-in for number `slot` of those that [`Compiled::bind_with`] is given, as a scalar of a dtype. It has a value only
-    /// in calls of the compiled function that uses it.
+    /// A placeholder for number `slot` of those passed to [`Compiled::bind_with`], as a scalar of a dtype. It only
+    /// has a value in calls of the compiled function that uses it.
     pub fn parameter(slot: usize, dtype: DType, device: &Device) -> Tensor {
         let layout = Layout::contiguous(&Shape::scalar());
         let leaf = Leaf { layout, donated: false, payload: Arc::new(Parameter { slot, dtype }) };
@@ -89,7 +98,8 @@ impl Tensor {
     }
 }
 
-/// Compiles a function for a device. The function must build its results from its arguments without looking at values.
+/// Compiles a function for a device. The function must build its results without inspecting the values of its
+/// arguments.
 pub fn compile(
     device: &Device,
     function: impl Fn(&[Tensor]) -> Result<Vec<Tensor>> + Send + Sync + 'static,
@@ -99,17 +109,25 @@ pub fn compile(
         device: device.clone(),
         batch_invariant: false,
         plans: Mutex::default(),
+        limit: usize::MAX,
+        clock: AtomicU64::new(0),
         moved: Mutex::default(),
     }
 }
 
 impl Compiled {
-    /// The same, with every row's result independent of the rows that are computed with it, bit for bit: one sequence gives
-    /// the same values alone and among others. On a CPU, quantised products then always go by tiles, and one worker
-    /// attends to all keys of a query, so that single rows cost more. GPUs choose kernels by the number of rows all the
-    /// same: there the caller keeps to numbers that have one kernel.
+    /// Makes every row's result independent of the rows that are computed with it, bit for
+    /// bit: a sequence gets the same values alone and in a batch. On a CPU, quantised products then always use tiles,
+    /// and one worker processes all keys of a query, so single rows cost more. GPUs still choose kernels by the
+    /// number of rows: there the caller must use row counts that share a kernel.
     pub fn batch_invariant(self, on: bool) -> Compiled {
         Compiled { batch_invariant: on, plans: Mutex::default(), ..self }
+    }
+
+    /// Keeps at most so many plans, those used last. Each signature has its own (dtypes and shapes of the arguments, and
+    /// which of them are donated); without a limit, all are kept.
+    pub fn keep_plans(self, limit: usize) -> Compiled {
+        Compiled { limit: limit.max(1), ..self }
     }
 
     /// Calls the function. Arguments are evaluated first; results come back evaluated.
@@ -117,19 +135,19 @@ impl Compiled {
         self.bind(arguments)?.run()
     }
 
-    /// Starts the function and returns without waiting, where the device can work on its own; see
+    /// Starts the function and returns without waiting, if the device is asynchronous; see
     /// [`eval_async`](crate::eval_async).
     pub fn call_async(&self, arguments: &[&Tensor]) -> Result<Vec<Tensor>> {
         self.bind(arguments)?.start()
     }
 
-    /// A call that only has to run: arguments are evaluated, and the function is traced if their signature is new.
+    /// Prepares a call: evaluates the arguments, and traces the function if their signature is new.
     pub fn bind(&self, arguments: &[&Tensor]) -> Result<Call> {
         self.bind_with(arguments, &[])
     }
 
-    /// [`Compiled::bind`] with numbers for the [parameters](Tensor::parameter) that the function uses: other numbers need no
-    /// new plan.
+    /// [`Compiled::bind`] with numbers for the [parameters](Tensor::parameter) that the function uses: different
+    /// numbers need no new plan.
     pub fn bind_with(&self, arguments: &[&Tensor], numbers: &[Number]) -> Result<Call> {
         let values = self.arguments(arguments)?;
         let traced = match self.known(arguments, &values) {
@@ -139,7 +157,7 @@ impl Compiled {
                 let signature: Signature =
                     signed.map(|(t, value)| (t.dtype(), t.shape().clone(), value.1)).collect();
                 let traced = Arc::new(self.prepare(signature, &values)?);
-                self.plans.lock().entry(key_of(arguments, &values)).or_default().push(traced.clone());
+                self.remember(key_of(arguments, &values), traced.clone());
                 traced
             }
         };
@@ -163,7 +181,7 @@ impl Compiled {
         for leaf in &traced.leaves {
             let Bound::Parameter { slot, dtype } = leaf else { continue };
             let number = numbers.get(*slot).ok_or_else(|| {
-                let detail = format!("parameter {slot} has no value: {} numbers were given", numbers.len());
+                let detail = format!("parameter {slot} has no value: got {} numbers", numbers.len());
                 Error::argument("compiled call", detail)
             })?;
             let bytes = number.to_bytes(*dtype);
@@ -178,7 +196,7 @@ impl Compiled {
         &self.device
     }
 
-    /// The plan for arguments like these, and where it would run.
+    /// The plan for these arguments, and where it would run.
     pub fn explain(&self, arguments: &[&Tensor]) -> Result<Explanation> {
         let (values, trace) = self.traced(arguments)?;
         let residences = self.residences(&trace, &values)?;
@@ -186,8 +204,8 @@ impl Compiled {
         Ok(Explanation { device, plan })
     }
 
-    /// What a call with arguments like these would cost on a device that had all of them, or why the device may not run it.
-    /// Families that the device has not proven yet are proven now.
+    /// The cost of a call with these arguments on a device that has all of them, or why the device cannot run it.
+    /// Families that have not been validated on the device are validated now.
     pub fn quote(
         &self,
         device: &Device,
@@ -201,7 +219,27 @@ impl Compiled {
     fn known(&self, arguments: &[&Tensor], values: &[Argument]) -> Option<Arc<Traced>> {
         let plans = self.plans.lock();
         let mut candidates = plans.get(&key_of(arguments, values))?.iter();
-        candidates.find(|traced| traced.is_for(arguments, values)).cloned()
+        let found = candidates.find(|traced| traced.is_for(arguments, values)).cloned();
+        found.inspect(|traced| traced.used.store(self.clock.fetch_add(1, Relaxed), Relaxed))
+    }
+
+    /// Adds a plan, in place of the one that was not used for the longest time if there are too many.
+    fn remember(&self, key: u64, traced: Arc<Traced>) {
+        traced.used.store(self.clock.fetch_add(1, Relaxed), Relaxed);
+        let mut plans = self.plans.lock();
+        plans.entry(key).or_default().push(traced);
+        if plans.values().map(|alike| alike.len()).sum::<usize>() <= self.limit {
+            return;
+        }
+        let all = plans.iter().flat_map(|(key, alike)| alike.iter().map(|traced| (*key, traced.clone())));
+        if let Some((key, oldest)) = all.min_by_key(|(_, traced)| traced.used.load(Relaxed))
+            && let Some(alike) = plans.get_mut(&key)
+        {
+            alike.retain(|traced| !Arc::ptr_eq(traced, &oldest));
+            if alike.is_empty() {
+                plans.remove(&key);
+            }
+        }
     }
 
     /// The arguments' values in row-major order from the start of their buffers, as plans expect them.
@@ -225,7 +263,7 @@ impl Compiled {
         Ok(values)
     }
 
-    /// The graph for arguments like these, and their values.
+    /// The graph for these arguments, and their values.
     fn traced(&self, arguments: &[&Tensor]) -> Result<(SmallVec<[Argument; 4]>, Trace)> {
         let values = self.arguments(arguments)?;
         let signed = arguments.iter().zip(&values);
@@ -233,7 +271,7 @@ impl Compiled {
         Ok((values, self.trace(&signature)?.0))
     }
 
-    /// The function's graph over stand-ins for its arguments, and the dtypes of its results.
+    /// The function's graph over placeholders for its arguments, and the dtypes of its results.
     fn trace(&self, signature: &Signature) -> Result<(Trace, Vec<DType>)> {
         let argument = |(i, (dtype, shape, donated)): (usize, &(DType, Shape, bool))| {
             let leaf = Leaf {
@@ -252,7 +290,7 @@ impl Compiled {
         Ok((trace, dtypes))
     }
 
-    /// Where the leaves of a trace are: arguments where they are now, captured tensors where they were made.
+    /// The locations of a trace's leaves: arguments where they are now, captured tensors where they were created.
     fn residences(&self, trace: &Trace, values: &[Argument]) -> Result<Vec<Residence>> {
         let moved = trace.leaves.iter().filter(|leaf| !leaf.payload.is::<Parameter>());
         let bound = moved.map(|leaf| match leaf.payload.downcast_ref::<Placeholder>() {
@@ -275,10 +313,11 @@ impl Compiled {
             self.captured(&leaf.payload, &program.device).map(Bound::Captured)
         };
         let leaves = trace.leaves.iter().map(bind).collect::<Result<_>>()?;
-        Ok(Traced { signature, program, leaves, constants: trace.constants, dtypes })
+        let used = AtomicU64::new(0);
+        Ok(Traced { signature, program, leaves, constants: trace.constants, dtypes, used })
     }
 
-    /// A captured tensor's value on the device of a plan: brought there once, and not at every call.
+    /// A captured tensor's value on a plan's device: copied there once, not at every call.
     fn captured(&self, own: &Payload, device: &Device) -> Result<Payload> {
         let value = value_in(own)?;
         if value.device == *device {
@@ -310,7 +349,7 @@ impl Call {
         &self.traced.program.device
     }
 
-    /// Bytes touched plus operations done.
+    /// Amount of work: bytes touched plus operations.
     pub fn work(&self) -> f64 {
         self.traced.program.work
     }
@@ -320,7 +359,7 @@ impl Call {
         self.execute(true)
     }
 
-    /// Starts it; the results have values that will be there when the run has ended.
+    /// Starts it; the results get values that become available when the run ends.
     pub fn start(self) -> Result<Vec<Tensor>> {
         self.execute(false)
     }
@@ -356,7 +395,7 @@ fn key_of(arguments: &[&Tensor], values: &[Argument]) -> u64 {
     hasher.finish()
 }
 
-/// A tensor's value, if it lies in row-major order from the start of its buffer.
+/// A tensor's value, if it is in row-major order from the start of its buffer.
 fn row_major(tensor: &Tensor) -> Option<Argument> {
     let whole = |leaf: &Leaf| leaf.layout.offset == 0 && leaf.layout.is_contiguous();
     let value = |leaf: &Leaf| whole(leaf).then(|| (leaf.payload.clone(), leaf.donated));

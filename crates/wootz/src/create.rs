@@ -1,16 +1,16 @@
-//! Tensors from nothing: constants, ranges, grids.
+//! Tensor creation: constants, ranges, grids.
 
 use crate::device::Device;
 use crate::tensor::Tensor;
 use wootz_ir::{DType, Error, Number, Result, Shape, build};
 
 impl Tensor {
-    /// Every element `value`.
+    /// A tensor filled with `value`.
     pub fn full(shape: impl Into<Shape>, value: impl Into<Number>, dtype: DType) -> Result<Tensor> {
         Tensor::full_on(shape, value, dtype, &Device::current()?)
     }
 
-    /// Every element `value`, on a device.
+    /// A tensor filled with `value`, on a device.
     pub fn full_on(
         shape: impl Into<Shape>,
         value: impl Into<Number>,
@@ -42,12 +42,12 @@ impl Tensor {
         Tensor::full_on(shape, 1, dtype, device)
     }
 
-    /// Zeros of this tensor's shape and dtype, on its device.
+    /// Zeros with this tensor's shape and dtype, on its device.
     pub fn zeros_like(&self) -> Result<Tensor> {
         Tensor::full_on(self.shape(), 0, self.dtype(), &self.device)
     }
 
-    /// Ones of this tensor's shape and dtype, on its device.
+    /// Ones with this tensor's shape and dtype, on its device.
     pub fn ones_like(&self) -> Result<Tensor> {
         Tensor::full_on(self.shape(), 1, self.dtype(), &self.device)
     }
@@ -83,8 +83,9 @@ impl Tensor {
         let (start, stop, step) = (start.into(), stop.into(), step.into());
         let span = (stop.to_f64() - start.to_f64()) / step.to_f64();
         if !span.is_finite() || step.to_f64() == 0.0 {
-            let detail =
-                format!("from {start} to {stop} by {step}: finite bounds and a step other than 0 are needed");
+            let detail = format!(
+                "invalid range from {start} to {stop} by {step}: bounds must be finite and the step non-zero"
+            );
             return Err(Error::argument("arange", detail));
         }
         if dtype == DType::Bool {
@@ -98,7 +99,7 @@ impl Tensor {
             _ => integer_count(start, stop, step) as f64,
         };
         if count > isize::MAX as f64 {
-            return Err(Error::argument("arange", format!("{count} elements are too many")));
+            return Err(Error::argument("arange", format!("{count} elements is too large")));
         }
         let index = Tensor::iota_on([count as usize], device)?;
         if dtype.is_integer() && step.to_f64().fract() == 0.0 && start.to_f64().fract() == 0.0 {
@@ -109,12 +110,12 @@ impl Tensor {
         wide.cast(dtype)
     }
 
-    /// `count` numbers from `start` to `stop`, evenly spaced; `stop` is the last of them if `endpoint`.
+    /// `count` evenly spaced numbers from `start` to `stop`, including `stop` if `endpoint`.
     pub fn linspace(start: f64, stop: f64, count: usize, endpoint: bool, dtype: DType) -> Result<Tensor> {
         Tensor::linspace_on(start, stop, count, endpoint, dtype, &Device::current()?)
     }
 
-    /// The same as [`Tensor::linspace`], on a device.
+    /// Like [`Tensor::linspace`], on a device.
     pub fn linspace_on(
         start: f64,
         stop: f64,
@@ -140,14 +141,14 @@ impl Tensor {
         Tensor::eye_on(rows, columns, k, dtype, &Device::current()?)
     }
 
-    /// The same as [`Tensor::eye`], on a device.
+    /// Like [`Tensor::eye`], on a device.
     pub fn eye_on(rows: usize, columns: usize, k: i64, dtype: DType, device: &Device) -> Result<Tensor> {
         let row = Tensor::iota_on([rows, 1], device)?.add(k)?;
         let column = Tensor::iota_on([1, columns], device)?;
         row.equal(&column)?.cast(dtype)
     }
 
-    /// For each element: whether its column is at most its row plus `k`, over the last two axes.
+    /// For each element, whether its column is at most its row plus `k`, over the last two axes.
     fn lower_mask(&self, op: &'static str, k: i64) -> Result<Tensor> {
         let rank = self.rank();
         if rank < 2 {
@@ -169,7 +170,7 @@ impl Tensor {
     }
 }
 
-/// How many numbers a range of integers has.
+/// The number of integers in a range.
 fn integer_count(start: Number, stop: Number, step: Number) -> i128 {
     let wide = |number: Number| match number {
         Number::Uint(u) => u as i128,

@@ -1,4 +1,4 @@
-//! Ops that a user writes.
+//! User-defined ops.
 
 use crate::element::Element;
 use crate::tensor::Tensor;
@@ -23,7 +23,7 @@ use wootz_ir::{CustomKernel, DType, Error, Result, Shape, build};
 /// ```
 ///
 /// # Panics
-/// When the kernel runs over a tensor of another dtype: that is a mistake in the program that built the graph.
+/// If the kernel runs on a tensor of another dtype: that is a bug in the program that built the graph.
 pub fn typed_host<T, U>(
     f: impl Fn(&[&[T]], &mut [U]) + Send + Sync + 'static,
 ) -> impl Fn(&[HostArray<'_>], &mut [u8]) + Send + Sync + 'static
@@ -44,11 +44,11 @@ where
 }
 
 impl Tensor {
-    /// The result of a user's kernel over some tensors, as a node of the graph like any other: lazy, planned with its
-    /// neighbours, run in the same batch.
+    /// The result of a user-defined kernel, as a graph node like any other: lazy, planned with its neighbours, run in
+    /// the same batch.
     ///
-    /// The kernel reads each input in row-major order and writes a whole result of the shape and dtype named here.
-    /// A device without an implementation refuses with an error that says what the kernel is written for.
+    /// The kernel reads each input in row-major order and writes an entire result of the given shape and dtype. A
+    /// device without an implementation rejects it with an error that lists the available ones.
     ///
     /// ```
     /// use wootz::{CustomKernel, DType, Tensor};

@@ -5,14 +5,16 @@ use crate::dispatch::CostModel;
 use crate::program::Programs;
 use crate::standing::{OnProgress, Standing};
 use crate::traffic::{Traffic, TrafficStats};
-use parking_lot::{Mutex, RwLock};
+#[cfg(feature = "webgpu")]
+use parking_lot::Mutex;
+use parking_lot::RwLock;
 use std::sync::{Arc, LazyLock};
 use wootz_backend::{Backend, DeviceInfo, DeviceKind, MemoryStats};
 use wootz_cpu::CpuBackend;
 use wootz_ir::{Error, Result};
 use wootz_metal::MetalBackend;
 
-/// Where tensors are computed. Clones are the same device.
+/// A device that computes tensors. Clones refer to the same device.
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
@@ -32,12 +34,12 @@ enum Kind {
 
 static CPU: LazyLock<Device> = LazyLock::new(|| Device::of_this_machine(Arc::new(CpuBackend::new())));
 
-/// The software device is opened at its first use, so that listing it costs nothing.
+/// The software device is opened at first use, so that listing it is free.
 static METAL: LazyLock<Vec<Device>> = LazyLock::new(|| {
     MetalBackend::all().into_iter().map(|backend| Device::of_this_machine(Arc::new(backend))).collect()
 });
 
-/// GPUs by wgpu: the device, or why there was none when it was last looked for.
+/// GPUs through wgpu: the device, or the reason why there was none at the last attempt.
 #[cfg(feature = "webgpu")]
 static WEBGPU: LazyLock<Mutex<Result<Device>>> = LazyLock::new(|| Mutex::new(open_webgpu()));
 
@@ -46,7 +48,8 @@ fn open_webgpu() -> Result<Device> {
     Ok(Device::of_this_machine(Arc::new(wootz_webgpu::WebGpuBackend::new()?)))
 }
 
-/// Looks again for a device that is asked for by name and was not there: a driver may have been installed, or freed, since.
+/// Tries again to open a device that is requested by name and was unavailable: a driver may have been installed, or
+/// freed, since.
 fn look_again(name: &str) {
     #[cfg(feature = "webgpu")]
     if name == "webgpu" {
@@ -58,15 +61,24 @@ fn look_again(name: &str) {
     let _ = name;
 }
 
-/// The device that [`Device::set_current`] named.
+/// The device set with [`Device::set_current`].
 static CHOSEN: RwLock<Option<Device>> = RwLock::new(None);
 
-/// Names of software devices that `auto` takes for real ones: a hook for tests, which have no GPU.
+/// Names of software devices that `auto` treats as real: a hook for tests, which have no GPU.
 const PRETEND_REAL: &str = "WOOTZ_PRETEND_REAL";
 
-/// What a device that pretends to be real is said to cost: next to nothing, so that `auto` takes it whenever it may.
+/// The costs of a device that pretends to be real: almost nothing, so that `auto` chooses it whenever it can.
 const PRETENDED: CostModel =
     CostModel { submit: 1e-7, step: 1e-9, byte: 1e-14, flop: 1e-15, transfer: 1e-14 };
+
+/// Whether the system may have a GPU. Where it has none, WebGPU could only find software, and opening it would load drivers
+/// and let them print what they miss.
+fn has_graphics() -> bool {
+    /// What Linux calls the devices of kernel drivers: Mesa's, NVIDIA's, Windows' in a subsystem, ARM's, Qualcomm's.
+    const NODES: [&str; 6] =
+        ["/dev/dri", "/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg", "/dev/mali0", "/dev/kgsl-3d0"];
+    !cfg!(target_os = "linux") || NODES.iter().any(|node| std::path::Path::new(node).exists())
+}
 
 fn pretends(info: &DeviceInfo) -> bool {
     let names = std::env::var(PRETEND_REAL).unwrap_or_default();
@@ -74,35 +86,44 @@ fn pretends(info: &DeviceInfo) -> bool {
 }
 
 impl Device {
-    /// How many threads the CPU works with.
+    /// The number of CPU threads.
     pub fn cpu_threads() -> usize {
         wootz_cpu::team::Team::global().size()
     }
 
-    /// Sets how many threads the CPU works with. That is possible before its first use only.
+    /// Sets the number of CPU threads. This is possible only before the CPU is first used.
     pub fn set_cpu_threads(count: usize) -> Result<()> {
+        let most = wootz_cpu::team::LARGEST;
+        if !(1..=most).contains(&count) {
+            return Err(Error::argument("set_cpu_threads", format!("1 to {most} threads, not {count}")));
+        }
         wootz_cpu::team::Team::set_global_size(count).map_err(|size| {
-            let detail = format!("the CPU works with {size} threads since its first use, which came before");
+            let detail = format!("the CPU is already in use with {size} threads");
             Error::argument("set_cpu_threads", detail)
         })
     }
 
-    /// The host's cores.
+    /// The host's CPU.
     pub fn cpu() -> Device {
         CPU.clone()
     }
 
-    /// A device over any backend.
+    /// Whether this is the host's CPU, as [`Device::cpu`] gives it.
+    pub(crate) fn is_host(&self) -> bool {
+        Arc::ptr_eq(&self.0, &CPU.0)
+    }
+
+    /// A device with a custom backend.
     pub fn from_backend(backend: Arc<dyn Backend>) -> Device {
         Device::concrete(backend, Standing::default())
     }
 
-    /// A device over any backend whose costs are known and need no measuring.
+    /// A device with a custom backend and known costs, which need no measuring.
     pub fn with_costs(backend: Arc<dyn Backend>, costs: CostModel) -> Device {
         Device::concrete(backend, Standing::default().with_costs(costs))
     }
 
-    /// One of this machine's own devices: what it proves is remembered on disk.
+    /// One of this machine's own devices: its validation results are stored on disk.
     fn of_this_machine(backend: Arc<dyn Backend>) -> Device {
         let standing = Standing::remembered();
         let pretends = pretends(backend.info());
@@ -115,16 +136,20 @@ impl Device {
         Device(Arc::new(Inner { info, programs: Programs::default(), kind }))
     }
 
-    /// Every device of this machine.
+    /// All devices of this machine.
     pub fn all() -> Vec<Device> {
-        let mut list = vec![Device::cpu()];
-        list.extend(METAL.iter().cloned());
+        #[cfg_attr(not(feature = "webgpu"), expect(unused_mut))]
+        let mut list = Device::without_webgpu();
         #[cfg(feature = "webgpu")]
         list.extend(WEBGPU.lock().as_ref().ok().cloned());
         list
     }
 
-    /// Kinds of devices that this machine lacks, with the reason.
+    fn without_webgpu() -> Vec<Device> {
+        [Device::cpu()].into_iter().chain(METAL.iter().cloned()).collect()
+    }
+
+    /// Kinds of devices that are unavailable on this machine, with the reason.
     pub fn missing() -> Vec<(&'static str, String)> {
         let mut missing = Vec::new();
         if METAL.is_empty() {
@@ -142,17 +167,22 @@ impl Device {
         missing
     }
 
-    /// The best device for each graph, of all that passed their checks. Devices imitated in software are for testing and take
-    /// no part.
+    /// The best validated device for each graph. Software devices are for testing and never chosen.
     pub fn auto() -> Device {
         static AUTO: LazyLock<Device> = LazyLock::new(|| {
             let real = |d: &Device| d.info().kind != DeviceKind::Software || pretends(d.info());
-            Device::auto_over(Device::all().into_iter().filter(real).collect())
+            let known = if has_graphics() || std::env::var_os(PRETEND_REAL).is_some() {
+                Device::all()
+            } else {
+                Device::without_webgpu()
+            };
+            Device::auto_over(known.into_iter().filter(real).collect())
         });
         AUTO.clone()
     }
 
-    /// The best of the devices given, for each graph. A single candidate is returned as is; with none, the CPU is used.
+    /// The best of the given devices for each graph. A single candidate is returned as is; with none, the CPU is
+    /// used.
     pub fn auto_over(mut candidates: Vec<Device>) -> Device {
         match candidates.len() {
             0 => return Device::cpu(),
@@ -179,7 +209,7 @@ impl Device {
         }
         look_again(name);
         if let Some((_, reason)) = Device::missing().into_iter().find(|(missing, _)| *missing == name) {
-            return Err(Error::Device { device: name.into(), detail: reason });
+            return Err(Error::device(name, reason));
         }
         let all = Device::all();
         all.iter().find(|d| d.name() == name).cloned().ok_or_else(|| Error::UnknownDevice {
@@ -188,13 +218,13 @@ impl Device {
         })
     }
 
-    /// The default device: that of [`Device::set_current`], that of `WOOTZ_DEVICE`, or the best one for each graph. A name that
-    /// nothing answers to is an error of every call that needs a device.
+    /// The default device: set by [`Device::set_current`], by `WOOTZ_DEVICE`, or otherwise the best one for each
+    /// graph. An unknown name is an error of every call that needs a device.
     pub fn current() -> Result<Device> {
         static CURRENT: LazyLock<Result<Device>> = LazyLock::new(|| match std::env::var("WOOTZ_DEVICE") {
             Ok(name) if !name.is_empty() => Device::from_name(&name).map_err(|error| match error {
-                Error::Device { device, detail } => {
-                    Error::Device { device, detail: format!("{detail} (asked for by WOOTZ_DEVICE)") }
+                Error::Device { device, detail, source } => {
+                    Error::Device { device, detail: format!("{detail} (requested by WOOTZ_DEVICE)"), source }
                 }
                 other => other,
             }),
@@ -206,27 +236,27 @@ impl Device {
         CURRENT.clone()
     }
 
-    /// Makes this device the one that is meant when none is named.
+    /// Makes this the default device.
     pub fn set_current(&self) {
         *CHOSEN.write() = Some(self.clone());
     }
 
-    /// The name that the device is chosen by.
+    /// The name that selects the device.
     pub fn name(&self) -> &str {
         &self.0.info.name
     }
 
-    /// What the device is.
+    /// A description of the device.
     pub fn info(&self) -> &DeviceInfo {
         &self.0.info
     }
 
-    /// How its memory is used; of an automatic device, that of the host.
+    /// Memory use; for an automatic device, that of the host.
     pub fn memory(&self) -> MemoryStats {
         self.home().backend().memory()
     }
 
-    /// Gives cached memory and plans back.
+    /// Frees cached memory and plans.
     pub fn trim(&self) {
         self.0.programs.clear();
         match &self.0.kind {
@@ -235,35 +265,35 @@ impl Device {
         }
     }
 
-    /// The backend itself; of an automatic device, that of the host.
+    /// The backend; for an automatic device, that of the host.
     pub fn backend(&self) -> &Arc<dyn Backend> {
         self.parts().0
     }
 
-    /// The quick check of every family, run at the first call.
+    /// Validates every family with its quick cases, at the first call.
     pub fn validation(&self) -> CheckReport {
         let home = self.home();
         home.standing().report(&home).clone()
     }
 
-    /// Whether the device may run a family of ops; if not, why. At first use the family's quick cases run now, with a call of
-    /// `on_progress` for each.
+    /// Whether the device can run a family of ops; if not, why. At first use the family's quick cases run now, with a
+    /// call of `on_progress` for each.
     pub fn prove(&self, family: &str, on_progress: &mut OnProgress<'_>) -> std::result::Result<(), String> {
         let home = self.home();
         home.standing().prove(&home, family, on_progress)
     }
 
-    /// Counters: submits, waits, and bytes copied between host and device.
+    /// Counters of submissions, waits, and bytes copied between host and device.
     pub fn traffic_stats(&self) -> TrafficStats {
         self.traffic().stats()
     }
 
-    /// What work costs on the device; none where it could not be measured.
+    /// The device's costs; `None` if they could not be measured.
     pub(crate) fn costs(&self) -> Option<&CostModel> {
         self.standing().costs(self)
     }
 
-    /// The devices to choose from, if this is an automatic device.
+    /// The candidates of an automatic device.
     pub fn candidates(&self) -> Option<&[Device]> {
         match &self.0.kind {
             Kind::Concrete { .. } => None,
@@ -271,7 +301,7 @@ impl Device {
         }
     }
 
-    /// What it has made ready to run.
+    /// The programs that are ready to run.
     pub(crate) fn programs(&self) -> &Programs {
         &self.0.programs
     }
@@ -291,7 +321,7 @@ impl Device {
         }
     }
 
-    /// The concrete device on which new values of this device are put: itself, or the host.
+    /// The concrete device for new values of this device: itself, or the host.
     pub(crate) fn home(&self) -> Device {
         match &self.0.kind {
             Kind::Concrete { .. } => self.clone(),
@@ -299,7 +329,7 @@ impl Device {
         }
     }
 
-    /// Where a value that is on `current` is put when it is moved to this device: it stays where it is if it may.
+    /// The device for a value that is on `current` and moved to this device: it stays if possible.
     pub(crate) fn home_of(&self, current: &Device) -> Device {
         match &self.0.kind {
             Kind::Auto(candidates) if candidates.contains(current) => current.clone(),
@@ -308,7 +338,7 @@ impl Device {
     }
 }
 
-/// The CPU among the candidates, or else the first of them.
+/// The CPU if it is among the candidates, otherwise the first of them.
 fn host(candidates: &[Device]) -> &Device {
     let cpu = candidates.iter().find(|d| d.info().kind == DeviceKind::Cpu);
     cpu.unwrap_or(&candidates[0])
@@ -334,7 +364,7 @@ impl std::fmt::Display for Device {
     }
 }
 
-/// What the environment asks of the CPU, which every device needs, must be possible.
+/// Checks the CPU settings in the environment, since every device needs the CPU.
 fn check_environment() -> Result<()> {
-    wootz_cpu::check_environment().map_err(|detail| Error::Device { device: "cpu".into(), detail })
+    wootz_cpu::check_environment().map_err(|detail| Error::device("cpu", detail))
 }

@@ -1,8 +1,9 @@
-//! Automatic dispatch: which device runs a graph.
+//! Automatic dispatch: choosing the device that runs a graph.
 //!
-//! A device may run an op family only after the family's cases passed on it (see [`crate::standing`]). Among the devices that
-//! may run the whole plan and have the memory for it, the one with the least estimated time wins: a measured cost for each
-//! submission, each step, each byte, each operation, and each byte of leaves that would have to be moved there first.
+//! A device may run an op family only after the family's cases have passed on it (see [`crate::standing`]). Among the
+//! devices that can run the entire plan and have the memory for it, the one with the lowest estimated time wins: a
+//! measured cost per submission, per step, per byte, per operation, and per byte of leaves that would have to be
+//! moved there first.
 
 use crate::device::Device;
 use crate::program::Residence;
@@ -12,7 +13,7 @@ use wootz_ir::graph::Graph;
 use wootz_ir::{Error, Result};
 use wootz_plan::{Kernel, Plan, Step};
 
-/// What work costs on a device, in seconds.
+/// The costs of work on a device, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CostModel {
     /// Per submission.
@@ -21,9 +22,9 @@ pub struct CostModel {
     pub step: f64,
     /// Per byte that a step reads or writes.
     pub byte: f64,
-    /// Per floating-point operation of a product.
+    /// Per floating-point operation of a matrix product.
     pub flop: f64,
-    /// Per byte brought from or to the host.
+    /// Per byte transferred from or to the host.
     pub transfer: f64,
 }
 
@@ -38,16 +39,16 @@ impl CostModel {
     }
 }
 
-/// What a graph would cost on a device.
+/// The estimated cost of a graph on a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quote {
     /// Estimated seconds, with leaves in place.
     pub seconds: f64,
-    /// Bytes of results and scratch memory.
+    /// Bytes of results and scratch buffers.
     pub bytes: usize,
 }
 
-/// The best of `candidates` for a graph and where its leaves are.
+/// The best of `candidates` for a graph with leaves in these locations.
 pub(crate) fn choose(candidates: &[Device], graph: &Graph, leaves: &[Residence]) -> Result<Device> {
     let mut best: Option<(f64, &Device)> = None;
     let mut refusals = Vec::new();
@@ -64,13 +65,13 @@ pub(crate) fn choose(candidates: &[Device], graph: &Graph, leaves: &[Residence])
             Err(reason) => refusals.push(format!("{device}: {reason}")),
         }
     }
-    best.map(|(_, device)| device.clone()).ok_or_else(|| Error::Device {
-        device: "auto".into(),
-        detail: format!("no device can run this graph ({})", refusals.join("; ")),
+    best.map(|(_, device)| device.clone()).ok_or_else(|| {
+        Error::device("auto", format!("no device can run this graph ({})", refusals.join("; ")))
     })
 }
 
-/// What a graph would cost on a device that has its leaves but for `moved` bytes, or why the device may not run it.
+/// The cost of a graph on a device that has all of its leaves except for `moved` bytes, or why the device cannot run
+/// it.
 pub(crate) fn quote(
     device: &Device,
     graph: &Graph,
@@ -83,7 +84,7 @@ pub(crate) fn quote(
         match &step.kernel {
             // Only its author knows what a custom kernel should compute.
             Kernel::Custom(kernel) if device.backend().runs_custom(kernel) => {}
-            Kernel::Custom(kernel) => return Err(format!("{} is not written for it", kernel.name())),
+            Kernel::Custom(kernel) => return Err(format!("{} has no implementation for it", kernel.name())),
             kernel => {
                 families.insert(kernel.name());
             }
@@ -96,7 +97,7 @@ pub(crate) fn quote(
     let free = device.info().memory_limit.saturating_sub(device.memory().live);
     if bytes.saturating_add(moved) > free {
         let mib = |bytes: usize| bytes.div_ceil(1 << 20);
-        return Err(format!("{} MiB are needed and {} MiB are free", mib(bytes + moved), mib(free)));
+        return Err(format!("{} MiB are needed, but only {} MiB are free", mib(bytes + moved), mib(free)));
     }
     let costs = device.costs().ok_or("its speed could not be measured")?;
     Ok(Quote { seconds: costs.estimate(plan), bytes })

@@ -14,9 +14,9 @@ fn bad(spec: &str, detail: impl std::fmt::Display) -> Error {
 }
 
 impl Tensor {
-    /// Einstein summation, such as `"bij,bjk->bik"`. Repeated letters of one operand take the diagonal; letters absent from the
-    /// result are summed. Without `->` the result has the letters that occur once, in alphabetical order. `...` stands for axes
-    /// without letters, which broadcast; so do axes of extent 1.
+    /// Einstein summation, such as `"bij,bjk->bik"`. Repeated letters in an operand take the diagonal; letters absent
+    /// from the output are summed. Without `->` the output has the letters that occur once, in alphabetical order.
+    /// `...` denotes axes without letters, which broadcast; so do axes of extent 1.
     pub fn einsum(spec: &str, operands: &[&Tensor]) -> Result<Tensor> {
         let compact: String = spec.chars().filter(|c| !c.is_whitespace()).collect();
         let (inputs, output) = match compact.split_once("->") {
@@ -25,7 +25,7 @@ impl Tensor {
         };
         let parts: Vec<&str> = inputs.split(',').collect();
         if parts.len() != operands.len() {
-            return Err(bad(spec, format!("{} operands were given", operands.len())));
+            return Err(bad(spec, format!("got {} operands", operands.len())));
         }
         let mut lists = Vec::new();
         let mut unnamed = 0;
@@ -42,7 +42,7 @@ impl Tensor {
         let mut terms = Vec::new();
         for (letters, tensor) in lists.into_iter().zip(operands) {
             if letters.len() != tensor.rank() {
-                let detail = format!("{} letters for shape {}", letters.len(), tensor.shape());
+                let detail = format!("got {} letters for shape {}", letters.len(), tensor.shape());
                 return Err(bad(spec, detail));
             }
             terms.push(Term { letters, tensor: (*tensor).clone() }.without_repeats(spec)?);
@@ -52,7 +52,7 @@ impl Tensor {
     }
 }
 
-/// Stands for an axis that an ellipsis covers, by its place from the end. No letter of an alphabet is among these.
+/// Denotes an axis covered by an ellipsis, by its position from the end. Distinct from all letters.
 fn unnamed(from_end: usize) -> char {
     char::from_u32(0xE000 + from_end as u32).unwrap_or('\u{E000}')
 }
@@ -61,7 +61,7 @@ fn is_unnamed(letter: char) -> bool {
     letter >= '\u{E000}'
 }
 
-/// The letters of one operand or of the result, with an ellipsis standing for `rest` axes.
+/// The letters of an operand or the output, with an ellipsis covering `rest` axes.
 fn letters_of(spec: &str, part: &str, rest: usize) -> Result<Vec<char>> {
     let (front, back) = match part.split_once("...") {
         Some((front, back)) => (front, Some(back)),
@@ -87,16 +87,16 @@ fn implicit_output(lists: &[Vec<char>]) -> Vec<char> {
 fn check_output(spec: &str, lists: &[Vec<char>], output: &[char]) -> Result<()> {
     for (i, c) in output.iter().enumerate() {
         if output[..i].contains(c) {
-            return Err(bad(spec, format!("{c:?} occurs twice in the result")));
+            return Err(bad(spec, format!("{c:?} occurs twice in the output")));
         }
         if !lists.iter().any(|list| list.contains(c)) {
-            return Err(bad(spec, format!("{c:?} of the result occurs in no operand")));
+            return Err(bad(spec, format!("{c:?} of the output occurs in no operand")));
         }
     }
     Ok(())
 }
 
-/// Gives each letter one extent: axes of extent 1 repeat as needed.
+/// Assigns each letter one extent: axes of extent 1 broadcast.
 fn broadcast(spec: &str, terms: &mut [Term]) -> Result<()> {
     let mut known: Vec<(char, usize)> = Vec::new();
     for term in terms.iter() {
@@ -109,7 +109,7 @@ fn broadcast(spec: &str, terms: &mut [Term]) -> Result<()> {
                     } else {
                         format!("{letter:?}")
                     };
-                    return Err(bad(spec, format!("{name} has extent {other} and {extent}")));
+                    return Err(bad(spec, format!("{name} has extents {other} and {extent}")));
                 }
                 Some(_) => {}
                 None => known.push((letter, extent)),
@@ -145,7 +145,7 @@ fn contract(mut terms: Vec<Term>, output: &[char]) -> Result<Tensor> {
     result.tensor.permute(order)
 }
 
-/// A product as a batched matmul: shared letters that stay are the batch, shared ones that go are summed.
+/// A product as a batched matmul: shared letters of the output are the batch, other shared letters are summed.
 fn multiply(a: &Term, b: &Term, needed: impl Fn(char) -> bool) -> Result<Term> {
     let shared = |c: &char| b.letters.contains(c);
     let batch: Vec<char> = a.letters.iter().copied().filter(|c| shared(c) && needed(*c)).collect();
@@ -166,7 +166,7 @@ impl Term {
         self.letters.iter().position(|l| *l == letter).map(|axis| self.tensor.shape()[axis])
     }
 
-    /// The tensor with its axes gathered into three: one per group of letters.
+    /// The tensor with its axes combined into three: one per group of letters.
     fn grouped(&self, groups: &[&[char]; 3]) -> Result<Tensor> {
         let order = groups.iter().flat_map(|g| g.iter());
         let axes: Vec<isize> =
@@ -187,13 +187,12 @@ impl Term {
         Ok(Term { letters, tensor: self.tensor.sum_axes(axes, false)?.cast(dtype)? })
     }
 
-    /// Repeated letters become one axis: the diagonal of theirs.
+    /// Merges axes with the same letter into one: their diagonal.
     fn without_repeats(mut self, spec: &str) -> Result<Term> {
         while let Some(i) = (0..self.letters.len()).find(|&i| self.letters[..i].contains(&self.letters[i])) {
             let first = self.letters.iter().position(|l| *l == self.letters[i]).unwrap_or(0);
             if self.tensor.shape()[first] != self.tensor.shape()[i] {
-                let detail =
-                    format!("{:?} stands for two extents in {}", self.letters[i], self.tensor.shape());
+                let detail = format!("{:?} denotes two extents in {}", self.letters[i], self.tensor.shape());
                 return Err(bad(spec, detail));
             }
             let letter = self.letters[i];

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use wootz_ir::{DType, Number};
 
-/// A Rust type that a dtype stores.
+/// A Rust type that corresponds to a dtype.
 pub trait Element: bytemuck::NoUninit + bytemuck::CheckedBitPattern + Into<Number> + Send + Sync {
     /// The dtype.
     const DTYPE: DType;

@@ -1,4 +1,4 @@
-//! Evaluation: trace, find or make the program, run it, and give the nodes their values.
+//! Evaluation: trace the graph, find or create the program, run it, and assign the results to the nodes.
 
 use crate::device::Device;
 use crate::dispatch::{self, Quote};
@@ -15,7 +15,7 @@ use wootz_ir::graph::{Leaf, NodeRef, Payload, Trace};
 use wootz_ir::{Error, Number, Result};
 use wootz_plan::Plan;
 
-/// Computes several tensors in one batch, and waits for it. They must be on one device.
+/// Evaluates several tensors in one batch, and waits. They must be on the same device.
 pub fn eval<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
     let tensors: SmallVec<[&Tensor; 4]> = tensors.into_iter().collect();
     if let Some(evaluation) = Evaluation::of(tensors.iter().copied())? {
@@ -24,7 +24,7 @@ pub fn eval<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
     tensors.iter().try_for_each(|tensor| settle(tensor))
 }
 
-/// Computes one tensor, and waits for it.
+/// Evaluates a tensor, and waits.
 pub(crate) fn eval_one(tensor: &Tensor) -> Result<()> {
     if !tensor.node.has_value()
         && let Some(evaluation) = Evaluation::of_one(tensor)?
@@ -34,19 +34,19 @@ pub(crate) fn eval_one(tensor: &Tensor) -> Result<()> {
     settle(tensor)
 }
 
-/// Waits for what was started before and not waited for.
+/// Waits for evaluations that were started earlier.
 fn settle(tensor: &Tensor) -> Result<()> {
     let settle = |leaf: &Leaf| value_of(leaf).and_then(|value| value.wait());
     tensor.node.with_value(settle).unwrap_or(Ok(()))
 }
 
-/// Starts to compute several tensors in one batch and returns without waiting, where the device can work on its own. Reading
-/// a value waits for it and reports what went wrong; more work on the same device need not wait.
+/// Starts to evaluate several tensors in one batch and returns without waiting, if the device is asynchronous.
+/// Reading a value waits for it and reports any error; more work on the same device need not wait.
 pub fn eval_async<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
     Evaluation::of(tensors)?.map_or(Ok(()), Evaluation::start)
 }
 
-/// An evaluation in its parts, for callers that decide how to run it by how much work it is.
+/// An evaluation in stages, for callers that decide how to run it depending on its amount of work.
 pub struct Evaluation {
     nodes: SmallVec<[NodeRef; 4]>,
     asked: Device,
@@ -56,16 +56,15 @@ pub struct Evaluation {
 }
 
 enum State {
-    /// The program is still to be found or made.
+    /// The program has not been found or created yet.
     Traced(Box<Trace>),
-    /// There is a program.
+    /// The program.
     Prepared(Program),
 }
 
 impl Evaluation {
-    /// Traces the tensors that have no value yet, which must be on one device; `None` if all have one, or if the only one that
-    /// had none was so small that it was computed at once. A program that is in the cache is found here; nothing
-    /// is planned yet.
+    /// Traces the tensors without a value, which must be on one device; `None` if all have one, or if the only one
+    /// without was small enough to be computed immediately. A cached program is found here; nothing is planned yet.
     pub fn of<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Option<Evaluation>> {
         let lazy: SmallVec<[&Tensor; 4]> = tensors.into_iter().filter(|t| !t.node.has_value()).collect();
         match &lazy[..] {
@@ -75,7 +74,7 @@ impl Evaluation {
         }
     }
 
-    /// The same for one tensor that has no value.
+    /// The same for a single tensor without a value.
     fn of_one(tensor: &Tensor) -> Result<Option<Evaluation>> {
         if small::run(tensor)? {
             return Ok(None);
@@ -83,7 +82,7 @@ impl Evaluation {
         Evaluation::of_nodes(tensor.device.clone(), smallvec![tensor.node.clone()]).map(Some)
     }
 
-    /// Traces tensors, however small they are.
+    /// Traces tensors, even if they are small.
     pub(crate) fn traced(tensors: &[&Tensor]) -> Result<Evaluation> {
         let asked = tensors[0].device.clone();
         tensors.iter().try_for_each(|tensor| check_devices(&asked, tensor))?;
@@ -106,7 +105,7 @@ impl Evaluation {
         Ok(evaluation)
     }
 
-    /// Looks the program up.
+    /// Looks up the program in the cache.
     fn find(&mut self) -> Result<()> {
         let State::Traced(trace) = &self.state else { return Ok(()) };
         if let Some(program) = Program::find(&self.asked, &trace.graph, &self.residences()?) {
@@ -126,7 +125,7 @@ impl Evaluation {
         self.state = State::Prepared(program);
     }
 
-    /// How many nodes are still to be planned; none once there is a plan.
+    /// The number of nodes still to be planned; 0 once there is a plan.
     pub fn unplanned(&self) -> usize {
         match &self.state {
             State::Traced(trace) => trace.graph.nodes.len(),
@@ -134,7 +133,7 @@ impl Evaluation {
         }
     }
 
-    /// Chooses the device and makes the program, where that is not done.
+    /// Chooses the device and creates the program, if that has not been done.
     pub fn prepare(&mut self) -> Result<()> {
         if let State::Traced(trace) = &self.state {
             let program = Program::of(&self.asked, &trace.graph, &self.residences()?)?;
@@ -150,22 +149,22 @@ impl Evaluation {
         }
     }
 
-    /// The device that will run it, once that is known.
+    /// The device that will run it, once it has been chosen.
     pub fn device(&self) -> Option<&Device> {
         self.program().map(|program| &program.device)
     }
 
-    /// Bytes touched plus operations done, once the plan is known.
+    /// Amount of work, in bytes touched plus operations, once the plan exists.
     pub fn work(&self) -> Option<f64> {
         self.program().map(|program| program.work)
     }
 
-    /// Runs it, waits, and gives the tensors their values.
+    /// Runs it, waits, and assigns the values to the tensors.
     pub fn run(self) -> Result<()> {
         self.execute(true)
     }
 
-    /// Starts it, and gives the tensors values that will be there when the run has ended.
+    /// Starts it, and assigns values that become available when the run ends.
     pub fn start(self) -> Result<()> {
         self.execute(false)
     }
@@ -180,12 +179,12 @@ impl Evaluation {
     }
 }
 
-/// What an evaluation would do: the device that would run it, and the plan.
+/// The outcome of planning an evaluation: the device and the plan.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The device.
     pub device: Device,
-    /// Its plan.
+    /// The plan.
     pub plan: Arc<Plan>,
 }
 
@@ -195,11 +194,11 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// The plan that [`eval`] would run for these tensors, and where.
+/// The plan that [`eval`] would run for these tensors, and its device.
 pub fn explain<'a>(tensors: impl IntoIterator<Item = &'a Tensor>) -> Result<Explanation> {
     let tensors: Vec<&Tensor> = tensors.into_iter().collect();
     let Some(first) = tensors.first() else {
-        return Err(Error::argument("explain", "no tensors were given"));
+        return Err(Error::argument("explain", "expected at least one tensor"));
     };
     tensors.iter().try_for_each(|t| check_devices(&first.device, t))?;
     let nodes: Vec<NodeRef> = tensors.iter().map(|t| t.node.clone()).collect();
@@ -215,8 +214,8 @@ pub(crate) fn explain_nodes(asked: &Device, nodes: &[NodeRef]) -> Result<Explana
 }
 
 impl Tensor {
-    /// What evaluating it would cost on a device that had all of its leaves, or why the device may not run it. Families that the
-    /// device has not proven yet are proven now.
+    /// The cost of evaluating it on a device that has all of its leaves, or why the device cannot run it. Families
+    /// that have not been validated on the device are validated now.
     pub fn quote(
         &self,
         device: &Device,

@@ -1,28 +1,29 @@
-//! Reading and writing by index.
+//! Basic indexing, gather and scatter.
 
+use crate::device::Device;
 use crate::tensor::{Axis, Tensor, room_for};
 use crate::value::{Value, value_of};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use wootz_ir::graph::{Leaf, Node};
 use wootz_ir::op::ScatterMode;
-use wootz_ir::{DType, Error, Layout, Result, Span, View, build};
+use wootz_ir::{DType, Error, Layout, Result, Shape, Span, View, build};
 
-/// What is taken of one axis, as in `x[2, 1:9:3, …]`.
+/// A basic index of one axis, as in `x[2, 1:9:3, …]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Index {
-    /// One element; the axis is dropped. Negative counts from the end.
+    /// A single element; the axis is dropped. Negative positions count from the end.
     At(i64),
-    /// `start..stop` by `step`, as in Python: bounds may be absent, negative, or beyond the end.
+    /// `start..stop` by `step`, as in Python: bounds may be omitted, negative, or past the end.
     Range {
         /// First index.
         start: Option<i64>,
-        /// End, not included.
+        /// End, exclusive.
         stop: Option<i64>,
-        /// Distance, not 0.
+        /// Step, not 0.
         step: i64,
     },
-    /// All of the axis.
+    /// The entire axis.
     All,
     /// A new axis of extent 1.
     New,
@@ -66,7 +67,7 @@ fn span(start: Option<i64>, stop: Option<i64>, step: i64, extent: usize) -> Span
 }
 
 impl Tensor {
-    /// The spans that an index list means, which axes it drops, and where it adds new ones.
+    /// The slices that an index list denotes, the axes it drops, and the positions of new ones.
     fn resolve(&self, op: &'static str, indices: &[Index]) -> Result<(Vec<Span>, Vec<Kept>)> {
         let mut spans = Vec::with_capacity(self.rank());
         let mut kept = Vec::new();
@@ -77,7 +78,7 @@ impl Tensor {
             }
             let axis = spans.len();
             let Some(&extent) = self.shape().get(axis) else {
-                let detail = format!("more indices than the {} axes of {}", self.rank(), self.shape());
+                let detail = format!("too many indices for the {} axes of {}", self.rank(), self.shape());
                 return Err(Error::argument(op, detail));
             };
             match *index {
@@ -89,7 +90,7 @@ impl Tensor {
                     spans.push(Span { start: at as usize, step: 1, len: 1 });
                 }
                 Index::Range { step: 0, .. } => {
-                    return Err(Error::argument(op, format!("axis {axis}: a step of 0")));
+                    return Err(Error::argument(op, format!("axis {axis}: the step must not be 0")));
                 }
                 Index::Range { start, stop, step } => {
                     spans.push(span(start, stop, step, extent));
@@ -109,13 +110,13 @@ impl Tensor {
         Ok((spans, kept))
     }
 
-    /// Basic indexing: a view, as in `x[1, ::2, None]`. Axes not named are taken whole.
+    /// Basic indexing: a view, as in `x[1, ::2, None]`. Axes without an index are taken completely.
     pub fn index(&self, indices: &[Index]) -> Result<Tensor> {
         let (spans, kept) = self.resolve("index", indices)?;
         if let Some(view) = self.view_of_value(&spans, &kept) {
             return Ok(view);
         }
-        let shape: wootz_ir::Shape = kept
+        let shape: Shape = kept
             .iter()
             .map(|k| match k {
                 Kept::Axis(axis) => spans[*axis].len,
@@ -125,7 +126,8 @@ impl Tensor {
         self.slice(&spans)?.reshape(shape)
     }
 
-    /// `self[index]`: a slice along the first axis. Of a value that is there it is one too, and costs no look at other axes.
+    /// `self[index]`: a slice along the first axis. If the tensor has a value, so does the slice, without looking at
+    /// other axes.
     pub fn row(&self, index: i64) -> Result<Tensor> {
         let Some((&extent, inner)) = self.shape().split_first() else {
             return self.index(&[Index::At(index)]);
@@ -147,7 +149,7 @@ impl Tensor {
         }
     }
 
-    /// A part of a value that is there, as a value: its place is known now, and nothing has to be computed for it.
+    /// A part of an available value, as a value: its location is known, and nothing has to be computed.
     fn view_of_value(&self, spans: &[Span], kept: &[Kept]) -> Option<Tensor> {
         let leaf = self.node.with_value(|leaf| (!leaf.donated).then(|| leaf.clone())).flatten()?;
         let sliced = leaf.layout.view(&View::Slice(spans.into()))?;
@@ -161,10 +163,10 @@ impl Tensor {
         Some(Tensor::new(Node::leaf(leaf, self.dtype()), &self.device))
     }
 
-    /// A copy with the elements that `indices` name replaced by `values`, which broadcast to them.
+    /// A copy with the elements at `indices` replaced by `values`, which broadcast to them.
     pub fn index_assign(&self, indices: &[Index], values: &Tensor) -> Result<Tensor> {
         let (spans, kept) = self.resolve("index_assign", indices)?;
-        let wanted: wootz_ir::Shape = kept
+        let wanted: Shape = kept
             .iter()
             .map(|k| match k {
                 Kept::Axis(axis) => spans[*axis].len,
@@ -172,14 +174,14 @@ impl Tensor {
             })
             .collect();
         let values = values.wrap(build::expand("index_assign", &values.node, &wanted))?;
-        let whole: wootz_ir::Shape = spans.iter().map(|s| s.len).collect();
+        let whole: Shape = spans.iter().map(|s| s.len).collect();
         let values = values.reshape(whole)?;
         self.wrap(build::update_slice(&self.node, &spans, &values.node))
     }
 
-    /// Writes the bytes of elements in place, from the element on that the leading coordinates name: possible where the value is
-    /// there, in row-major order in the host's memory, and nothing else refers to it. Returns whether it was done; where not,
-    /// nothing has changed, and [`Tensor::index_assign`] makes a new tensor.
+    /// Writes the bytes of elements in place, starting at the element with the given leading coordinates: possible if
+    /// the value is available, in row-major order in host memory, and nothing else refers to it. Returns whether it
+    /// was done; if not, nothing has changed, and [`Tensor::index_assign`] creates a new tensor.
     pub fn write_in_place(&mut self, coordinates: &[i64], bytes: &[u8]) -> Result<bool> {
         match self.place_of(coordinates, bytes.len())? {
             Some((value, offset)) => value.write_in_place(offset, bytes),
@@ -187,8 +189,7 @@ impl Tensor {
         }
     }
 
-    /// The same with the elements of a tensor that has a value in row-major order in the host's memory; its dtype must be the
-    /// same.
+    /// The same with the elements of a tensor that has a value in row-major order in host memory and the same dtype.
     pub fn copy_in_place(&mut self, coordinates: &[i64], from: &Tensor) -> Result<bool> {
         let size = self.dtype().size();
         if from.dtype() != self.dtype() {
@@ -209,7 +210,7 @@ impl Tensor {
         from.node.with_value(copy).unwrap_or(Ok(false))
     }
 
-    /// The value and the byte in it where the element lies that the leading coordinates name, if `bytes` from there on may be
+    /// The value, and the byte offset of the element at the leading coordinates, if `bytes` from there on can be
     /// written: nothing else refers to the value, and it is in row-major order.
     fn place_of(&mut self, coordinates: &[i64], bytes: usize) -> Result<Option<(&mut Value, usize)>> {
         let size = self.dtype().size();
@@ -235,7 +236,8 @@ impl Tensor {
         Ok(value.map(|value| (value, offset)))
     }
 
-    /// Rows, columns, … by number: an axis replaced by the axes of `index`. Negative indices count from the end.
+    /// Selects rows, columns, … by index: an axis is replaced by the axes of `index`. Negative indices count from the
+    /// end.
     pub fn take(&self, index: &Tensor, axis: Axis) -> Result<Tensor> {
         self.wrap(build::take(&self.node, &index.node, axis))
     }
@@ -250,18 +252,19 @@ impl Tensor {
         self.wrap(build::scatter(&self.node, &index.node, &values.node, axis, ScatterMode::Set))
     }
 
-    /// A copy with `values` added at `index` along an axis; equal indices add up.
+    /// A copy with `values` added at `index` along an axis; repeated indices accumulate.
     pub fn scatter_add(&self, index: &Tensor, values: &Tensor, axis: Axis) -> Result<Tensor> {
         self.wrap(build::scatter(&self.node, &index.node, &values.node, axis, ScatterMode::Add))
     }
 
-    /// The tensor with `rows` written from `start` (one integer, known when it runs) of an axis on. In place when this
-    /// tensor was [donated](Tensor::donate).
+    /// The tensor with `rows` written along an axis from `start` on (one integer, known at run time). In place if
+    /// this tensor was [donated](Tensor::donate).
     pub fn write_at(&self, rows: &Tensor, start: &Tensor, axis: Axis) -> Result<Tensor> {
         self.wrap(build::write_at(&self.node, &rows.node, &start.node, axis))
     }
 
-    /// Integers as indices, which are i64: an unsigned number beyond those is out of range, and not one from the end.
+    /// Integers as i64 indices: an unsigned number beyond their range is out of range, and does not count from the
+    /// end.
     pub fn as_index(&self) -> Result<Tensor> {
         self.wrap(build::indices("index", &self.node))
     }
@@ -269,13 +272,13 @@ impl Tensor {
     /// The coordinates of true or non-zero elements, one row each, in row-major order. Evaluates this tensor, because the
     /// shape of the result depends on its value.
     pub fn nonzero(&self) -> Result<Tensor> {
-        let truth = self.cast(DType::Bool)?.to_bytes()?;
         let rank = self.rank();
-        let places = true_places("nonzero", &truth)?;
-        let count = places.len();
+        let places = self.places()?;
+        let count = places.count();
         if rank == 1 {
-            return Tensor::from_slice_on(&places, &self.device)?.reshape([count, 1]);
+            return places.reshape([count, 1]);
         }
+        let places = places.to_vec::<i64>()?;
         let mut coords: Vec<i64> = room_for("nonzero", count.saturating_mul(rank))?;
         coords.resize(count * rank, 0);
         // Places rise, so the row of one is that of the last or a later one: no division but where it changes.
@@ -296,6 +299,31 @@ impl Tensor {
         Tensor::from_slice_on(&coords, &self.device)?.reshape([count, rank])
     }
 
+    /// Where elements are true or not 0, counted in row-major order. Evaluates this tensor.
+    fn places(&self) -> Result<Tensor> {
+        let truth = self.cast(DType::Bool)?.contiguous()?;
+        let (value, layout) = truth.value()?;
+        let places = |value: &Value| {
+            let found = value.device.backend().places(value.buffer()?, layout.offset, truth.count())?;
+            let shape = |bytes: usize| Layout::contiguous(&Shape::from([bytes / size_of::<i64>()]));
+            Ok(found.map(|buffer| {
+                let layout = shape(buffer.len());
+                Tensor::from_value(
+                    Value::new(value.device.clone(), buffer),
+                    layout,
+                    DType::I64,
+                    &value.device,
+                )
+            }))
+        };
+        if let Some(found) = places(&value)? {
+            return found.to_device(&self.device);
+        }
+        let found =
+            places(&value.to_device(&Device::cpu())?)?.expect("the host finds them in its own memory");
+        found.to_device(&self.device)
+    }
+
     /// The elements where a bool mask of the same shape (or of the leading axes) is true. Evaluates the mask, because the
     /// shape of the result depends on it.
     pub fn mask_select(&self, mask: &Tensor) -> Result<Tensor> {
@@ -304,31 +332,11 @@ impl Tensor {
             let expected = format!("a bool mask over the leading axes, not {}{}", mask.dtype(), mask.shape());
             return Err(Error::shape("mask_select", &[self.shape(), mask.shape()], expected));
         }
-        let truth = mask.to_bytes()?;
-        let chosen = true_places("mask_select", &truth)?;
+        let chosen = mask.places()?;
         let rest = &self.shape()[mask.rank()..];
-        let flat: wootz_ir::Shape = [mask.count()].iter().chain(rest).copied().collect();
-        self.reshape(flat)?.take(&Tensor::from_slice_on(&chosen, &self.device)?, 0)
+        let flat: Shape = [mask.count()].iter().chain(rest).copied().collect();
+        self.reshape(flat)?.take(&chosen.to_device(&self.device)?, 0)
     }
-}
-
-/// The places of bytes that are not 0. One is written for every byte, and the next one over it unless the byte counts: no
-/// branch has to be guessed.
-fn true_places(op: &str, truth: &[u8]) -> Result<Vec<i64>> {
-    let count = truth.iter().map(|&b| usize::from(b != 0)).sum::<usize>();
-    let mut places: Vec<i64> = room_for(op, count)?;
-    // A block's places are gathered without a branch: every place is written, and kept if the next does not take its room.
-    const BLOCK: usize = 64;
-    for (number, block) in truth.chunks(BLOCK).enumerate() {
-        let mut found = [0i64; BLOCK];
-        let mut n = 0;
-        for (i, &b) in block.iter().enumerate() {
-            found[n % BLOCK] = (number * BLOCK + i) as i64;
-            n += usize::from(b != 0);
-        }
-        places.extend_from_slice(&found[..n]);
-    }
-    Ok(places)
 }
 
 /// An axis of the result of basic indexing.

@@ -7,18 +7,19 @@
 //! let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0])?.reshape([2, 2])?;
 //! let y = (&x * 2.0)?.exp()?.sum_axes([1], false)?; // nothing has run yet
 //! assert_eq!(y.shape(), [2]);
-//! println!("{y}"); // now it has, in one pass over the data
+//! println!("{y}"); // now it runs, in one pass over the data
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A [`Tensor`] remembers how to compute itself. When a value is asked for ([`eval`], [`Tensor::to_vec`], printing), the
-//! whole graph behind it becomes one plan, and the plan goes to a [`Device`] as one batch. Plans are cached by structure, so
-//! the second evaluation of the same graph costs a hash and a submit; [`compile`] saves the building of the graph too. A few
-//! elementwise ops over few elements are computed without a plan where the device can.
+//! A [`Tensor`] remembers how to compute itself. When its values are needed ([`eval`], [`Tensor::to_vec`], printing),
+//! the graph behind it becomes one plan, which runs on a [`Device`] as a single batch. Plans are cached by structure,
+//! so evaluating the same graph again costs a hash and a submission; [`compile`] saves building the graph too. A few
+//! elementwise ops over few elements are computed without a plan if the device supports it.
 //!
-//! Promises: every call that can fail returns a [`Result`] whose error names the op, the shapes, the dtypes and the device.
-//! User input never panics. Tensors are cheap to clone and may be used from many threads. Movement ops never copy.
+//! Promises: every call that can fail returns a [`Result`] whose error names the op, the shapes, the dtypes and the
+//! device. User input never causes a panic. Tensors are cheap to clone and can be used from several threads. Movement
+//! ops never copy.
 #![deny(unsafe_code)]
 
 mod advanced;
@@ -47,12 +48,13 @@ mod reductions;
 mod small;
 mod standing;
 mod tensor;
+mod tiny;
 mod traffic;
 mod value;
 
-/// Metal itself: devices, buffers and kernels without tensors, and the options of the software device.
+/// The Metal API: devices, buffers and kernels without tensors, and the options of the software device.
 pub use wootz_metal as metal;
-/// WebGPU itself: devices, buffers and kernels without tensors.
+/// The WebGPU API: devices, buffers and kernels without tensors.
 #[cfg(feature = "webgpu")]
 pub use wootz_webgpu as webgpu;
 
@@ -75,8 +77,9 @@ pub use operators::Operand;
 pub use random::Seed;
 pub use standing::{OnProgress, Proving};
 pub use tensor::{Axis, Stored, Tensor};
+pub use tiny::{Tiny, is_small};
 pub use traffic::TrafficStats;
-pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats};
+pub use wootz_backend::{Backend, Buffer, DeviceInfo, DeviceKind, HostMemory, MemoryStats, Stop};
 pub use wootz_cpu::{Bandwidth, KernelTime, measure_bandwidth, measure_byte_gops, profile as profile_cpu};
 pub use wootz_ir::custom::{CustomKernel, GpuSource, HostArray, Language};
 pub use wootz_ir::op::{Activations, RopeStyle};

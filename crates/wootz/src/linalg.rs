@@ -1,29 +1,30 @@
-//! Products.
+//! Matrix products.
 
 use crate::operators::Operand;
 use crate::tensor::Tensor;
 use wootz_ir::op::{Activations, RopeStyle};
 use wootz_ir::{BlockFormat, Error, Result, Shape, build};
 
-/// What [`Tensor::attention`] does beyond `softmax(q·kᵀ·scale)·v`.
+/// Options of [`Tensor::attention`] beyond `softmax(q·kᵀ·scale)·v`.
 #[derive(Clone, Copy, Default)]
 pub struct AttentionOptions<'a> {
     /// Factor on the scores; `1/√d` by default.
     pub scale: Option<f64>,
-    /// Added to the scores; broadcasts to `[b, h, t, s]`. A bool mask keeps where it is true.
+    /// Added to the scores; broadcasts to `[b, h, t, s]`. A bool mask keeps positions where it is true.
     pub mask: Option<&'a Tensor>,
-    /// A score for each head, `[h]`, that takes its part of the softmax and gives nothing (Xiao et al., 2023).
+    /// Attention sinks `[h]`: a score per head that takes part in the softmax but contributes nothing (Xiao et al.,
+    /// 2023).
     pub sinks: Option<&'a Tensor>,
-    /// Position of the first query (one integer): query `t` sees keys up to it plus `t`.
+    /// Position of the first query (one integer): query `t` sees keys up to position plus `t`.
     pub position: Option<&'a Tensor>,
-    /// With `position`: the window, as a number of most recent visible keys.
+    /// With `position`: the size of the sliding window, in most recent visible keys.
     pub window: Option<usize>,
-    /// Soft limit of the scores.
+    /// Soft cap on the scores.
     pub softcap: Option<f64>,
 }
 
 impl Tensor {
-    /// The matrix product, as NumPy has it: leading axes broadcast, vectors take part as rows or columns.
+    /// The matrix product, as in NumPy: leading axes broadcast, vectors are treated as rows or columns.
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         let other = other.to_tensor("matmul", self)?;
         if self.rank() == 0 || other.rank() == 0 {
@@ -41,7 +42,7 @@ impl Tensor {
         if self.rank() == 1 { product.squeeze(if other.rank() == 1 { -1 } else { -2 }) } else { Ok(product) }
     }
 
-    /// The inner product of two vectors.
+    /// The dot product of two vectors.
     pub fn dot(&self, other: &Tensor) -> Result<Tensor> {
         if self.rank() != 1 || other.rank() != 1 {
             return Err(Error::shape("dot", &[self.shape(), other.shape()], "two vectors"));
@@ -49,7 +50,7 @@ impl Tensor {
         self.matmul(other)
     }
 
-    /// Every product of an element of one vector with one of another.
+    /// The outer product of two vectors.
     pub fn outer(&self, other: &Tensor) -> Result<Tensor> {
         if self.rank() != 1 || other.rank() != 1 {
             return Err(Error::shape("outer", &[self.shape(), other.shape()], "two vectors"));
@@ -57,12 +58,12 @@ impl Tensor {
         self.unsqueeze(1)?.mul(other.unsqueeze(0)?)
     }
 
-    /// The sum of a diagonal of the last two axes.
+    /// The sum of a diagonal of the last two axes (trace).
     pub fn trace(&self, k: isize) -> Result<Tensor> {
         self.diagonal(k)?.sum_axes([-1], false)
     }
 
-    /// Rotary embedding of `x […, t, d]`: pair `i` at position `p` turns by `p·frequencies[i]`.
+    /// Rotary embedding of `x […, t, d]`: pair `i` at position `p` is rotated by `p·frequencies[i]`.
     pub fn rope(&self, positions: &Tensor, frequencies: &Tensor, style: RopeStyle) -> Result<Tensor> {
         self.wrap(build::rope(&self.node, &positions.node, &frequencies.node, style))
     }
@@ -80,7 +81,7 @@ impl Tensor {
         self.wrap(build::attention(&self.node, &k.node, &v.node, options))
     }
 
-    /// `x […, k] · Wᵀ` where `weights [n, bytes]` are rows of `W` coded in `format`.
+    /// `x […, k] · Wᵀ`, where `weights [n, bytes]` are the rows of `W` quantised in `format`.
     pub fn quant_matmul(
         &self,
         weights: &Tensor,
@@ -90,8 +91,8 @@ impl Tensor {
         self.wrap(build::quant_matmul(&self.node, &weights.node, format, activations))
     }
 
-    /// Each row of `x [r, k]` times the matrices chosen for it: `out[r, j] = W[experts[r, j]] · x[r]`, where
-    /// `weights [e, n, bytes]` is a stack of matrices coded in `format`. A choice out of range is a fault.
+    /// Each row of `x [r, k]` times the matrices chosen for it: `out[r, j] = W[experts[r, j]] · x[r]`, where `weights
+    /// [e, n, bytes]` is a stack of matrices quantised in `format`. A choice out of range is a fault.
     pub fn expert_matmul(
         &self,
         weights: &Tensor,
@@ -107,8 +108,8 @@ impl Tensor {
         self.wrap(build::quant_gather(&self.node, &rows.node, format))
     }
 
-    /// RWKV-7's recurrence over `[r, w, k, v, a, b]` (each `[t, h, d]` but v `[t, h, n]`) from a state `[h, n, d]`: the outputs
-    /// `[t, h, n]` and the new state. Gated delta rules and state spaces are cases of it.
+    /// RWKV-7's recurrence over `[r, w, k, v, a, b]` (each `[t, h, d]` except v `[t, h, n]`) from a state `[h, n,
+    /// d]`: the outputs `[t, h, n]` and the new state. Gated delta rules and state spaces are special cases.
     pub fn wkv7(inputs: [&Tensor; 6], state: &Tensor) -> Result<(Tensor, Tensor)> {
         let nodes = inputs.map(|t| &t.node);
         let packed = state.wrap(build::wkv7(nodes, &state.node))?;
@@ -118,7 +119,7 @@ impl Tensor {
         Ok((out, state))
     }
 
-    /// The product summed over pairs of axes: the last `n` of this one with the first `n` of the other.
+    /// The tensor contraction of the last `n` axes of this tensor with the first `n` of the other.
     pub fn tensordot(&self, other: &Tensor, n: usize) -> Result<Tensor> {
         if n > self.rank() || n > other.rank() {
             return Err(Error::shape(

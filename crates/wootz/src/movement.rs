@@ -1,28 +1,28 @@
-//! Movement ops. All but joining and repeating are views: they move no element.
+//! Movement ops. All except joining and repeating are views: they move no elements.
 
 use crate::operators::Operand;
 use crate::tensor::{Axis, Tensor};
 use wootz_ir::{Error, Number, Result, Shape, Span, build};
 
 impl Tensor {
-    /// The same elements under another shape.
+    /// The same elements in another shape.
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Tensor> {
         self.wrap(build::reshape(&self.node, &shape.into()))
     }
 
-    /// One axis with all elements.
+    /// The flattened tensor.
     pub fn flatten(&self) -> Result<Tensor> {
         self.reshape([self.count()])
     }
 
-    /// Axes in another order.
+    /// Permutes the axes.
     pub fn permute(&self, axes: impl AsRef<[Axis]>) -> Result<Tensor> {
         let axes: Result<Vec<usize>> =
             axes.as_ref().iter().map(|&a| self.shape().axis("permute", a)).collect();
         self.wrap(build::permute(&self.node, &axes?))
     }
 
-    /// Two axes exchanged.
+    /// Swaps two axes.
     pub fn transpose(&self, a: Axis, b: Axis) -> Result<Tensor> {
         let (a, b) = (self.shape().axis("transpose", a)?, self.shape().axis("transpose", b)?);
         let mut axes: Vec<usize> = (0..self.rank()).collect();
@@ -30,12 +30,12 @@ impl Tensor {
         self.wrap(build::permute(&self.node, &axes))
     }
 
-    /// The last two axes exchanged.
+    /// Swaps the last two axes.
     pub fn t(&self) -> Result<Tensor> {
         self.transpose(-2, -1)
     }
 
-    /// An axis moved to another place.
+    /// Moves an axis to another position.
     pub fn move_axis(&self, from: Axis, to: Axis) -> Result<Tensor> {
         let (from, to) = (self.shape().axis("move_axis", from)?, self.shape().axis("move_axis", to)?);
         let mut axes: Vec<usize> = (0..self.rank()).filter(|&a| a != from).collect();
@@ -43,12 +43,12 @@ impl Tensor {
         self.wrap(build::permute(&self.node, &axes))
     }
 
-    /// Axes of extent 1 repeated, and new leading axes.
+    /// The tensor broadcast to a shape.
     pub fn broadcast_to(&self, shape: impl Into<Shape>) -> Result<Tensor> {
         self.wrap(build::expand("broadcast_to", &self.node, &shape.into()))
     }
 
-    /// A new axis of extent 1.
+    /// Inserts a new axis of extent 1.
     pub fn unsqueeze(&self, axis: Axis) -> Result<Tensor> {
         let at = if axis < 0 { axis + self.rank() as isize + 1 } else { axis };
         if at < 0 || at as usize > self.rank() {
@@ -59,7 +59,7 @@ impl Tensor {
         self.reshape(shape)
     }
 
-    /// An axis of extent 1 dropped.
+    /// Removes an axis of extent 1.
     pub fn squeeze(&self, axis: Axis) -> Result<Tensor> {
         let axis = self.shape().axis("squeeze", axis)?;
         if self.shape()[axis] != 1 {
@@ -68,12 +68,12 @@ impl Tensor {
         self.reshape(self.shape().without(axis))
     }
 
-    /// A span of each axis.
+    /// A slice along each axis.
     pub fn slice(&self, spans: &[Span]) -> Result<Tensor> {
         self.wrap(build::slice(&self.node, spans))
     }
 
-    /// `len` elements of an axis from `start` on.
+    /// `len` elements along an axis from `start` on.
     pub fn narrow(&self, axis: Axis, start: usize, len: usize) -> Result<Tensor> {
         let axis = self.shape().axis("narrow", axis)?;
         let mut spans: Vec<Span> = self.shape().iter().map(|&d| Span::all(d)).collect();
@@ -81,7 +81,7 @@ impl Tensor {
         self.slice(&spans)
     }
 
-    /// Axes reversed.
+    /// Reverses axes.
     pub fn flip(&self, axes: impl AsRef<[Axis]>) -> Result<Tensor> {
         let mut spans: Vec<Span> = self.shape().iter().map(|&d| Span::all(d)).collect();
         for &axis in axes.as_ref() {
@@ -92,10 +92,10 @@ impl Tensor {
         self.slice(&spans)
     }
 
-    /// Tensors one after the other along an axis.
+    /// Joins tensors along an axis.
     pub fn concat(tensors: &[&Tensor], axis: Axis) -> Result<Tensor> {
         let Some(first) = tensors.first() else {
-            return Err(Error::argument("concat", "no tensors were given"));
+            return Err(Error::argument("concat", "expected at least one tensor"));
         };
         for other in tensors {
             other.to_tensor("concat", first)?;
@@ -104,20 +104,20 @@ impl Tensor {
         first.wrap(build::concat(&nodes, axis))
     }
 
-    /// Tensors of one shape along a new axis.
+    /// Joins tensors of the same shape along a new axis.
     pub fn stack(tensors: &[&Tensor], axis: Axis) -> Result<Tensor> {
         let apart: Vec<Tensor> = tensors.iter().map(|t| t.unsqueeze(axis)).collect::<Result<_>>()?;
         let at = if axis < 0 { axis + apart.first().map_or(0, |t| t.rank() as isize) } else { axis };
         Tensor::concat(&apart.iter().collect::<Vec<_>>(), at)
     }
 
-    /// Parts of an axis, of these lengths.
+    /// Splits an axis into parts of these lengths.
     pub fn split(&self, lengths: &[usize], axis: Axis) -> Result<Vec<Tensor>> {
         let axis = self.shape().axis("split", axis)?;
         let total: usize = lengths.iter().sum();
         if total != self.shape()[axis] {
             let detail = format!(
-                "lengths {lengths:?} add up to {total}, axis {axis} of {} has {}",
+                "lengths {lengths:?} add up to {total}, but axis {axis} of {} has {}",
                 self.shape(),
                 self.shape()[axis]
             );
@@ -131,7 +131,7 @@ impl Tensor {
         lengths.iter().map(part).collect()
     }
 
-    /// Equal parts of an axis.
+    /// Splits an axis into equal parts.
     pub fn chunk(&self, parts: usize, axis: Axis) -> Result<Vec<Tensor>> {
         let at = self.shape().axis("chunk", axis)?;
         let extent = self.shape()[at];
@@ -141,10 +141,10 @@ impl Tensor {
         self.split(&vec![extent / parts; parts], axis)
     }
 
-    /// `value` around the tensor: `(before, after)` for each axis.
+    /// Pads with `value`: `(before, after)` per axis.
     pub fn pad(&self, widths: &[(usize, usize)], value: impl Into<Number>) -> Result<Tensor> {
         if widths.len() != self.rank() {
-            let detail = format!("{} pairs of widths for shape {}", widths.len(), self.shape());
+            let detail = format!("got {} pairs of widths for shape {}", widths.len(), self.shape());
             return Err(Error::argument("pad", detail));
         }
         let shape: Shape = self
@@ -159,7 +159,7 @@ impl Tensor {
         self.wrap(build::update_slice(&around.node, &spans, &self.node))
     }
 
-    /// Elements of an axis moved on by `shift`, those pushed out coming in at the other end.
+    /// Rolls elements along an axis by `shift`; those shifted out re-enter at the other end.
     pub fn roll(&self, shift: isize, axis: Axis) -> Result<Tensor> {
         let at = self.shape().axis("roll", axis)?;
         let extent = self.shape()[at];
@@ -172,7 +172,7 @@ impl Tensor {
         Tensor::concat(&[&tail, &head], axis)
     }
 
-    /// Each element of an axis `times` times in a row.
+    /// Repeats each element along an axis `times` times.
     pub fn repeat(&self, times: usize, axis: Axis) -> Result<Tensor> {
         let at = self.shape().axis("repeat", axis)?;
         let apart = self.unsqueeze(at as isize + 1)?;
@@ -183,7 +183,7 @@ impl Tensor {
         apart.broadcast_to(wide)?.reshape(shape)
     }
 
-    /// The whole tensor `times` times along an axis.
+    /// Repeats the tensor `times` times along an axis.
     pub fn tile(&self, times: usize, axis: Axis) -> Result<Tensor> {
         let at = self.shape().axis("tile", axis)?;
         let apart = self.unsqueeze(at as isize)?;

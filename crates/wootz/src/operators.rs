@@ -1,11 +1,11 @@
-//! Elementwise methods, made from the op table, and the operators of the language.
+//! Elementwise methods, generated from the op table, and operator overloads.
 
 use crate::tensor::Tensor;
 use wootz_ir::{DType, ElementwiseOp, Error, Kind, Number, Result, build};
 
-/// Anything that can stand beside a tensor in an elementwise op: a tensor, or a number, which takes the tensor's dtype.
+/// An operand of an elementwise op: a tensor, or a number, which takes the tensor's dtype.
 pub trait Operand {
-    /// The operand as a tensor that fits `like`.
+    /// The operand as a tensor that matches `like`.
     fn to_tensor(&self, op: &'static str, like: &Tensor) -> Result<Tensor>;
 }
 
@@ -38,7 +38,7 @@ impl<O: Operand> Operand for Result<O> {
 }
 
 impl Operand for Number {
-    /// A number yields to the tensor's dtype, as a Python scalar does: only its kind can widen it.
+    /// A number takes the tensor's dtype, like a Python scalar: only its kind can widen it.
     fn to_tensor(&self, op: &'static str, like: &Tensor) -> Result<Tensor> {
         let dtype = match (self, like.dtype().kind()) {
             (Number::Bool(_), _) => like.dtype(),
@@ -76,7 +76,7 @@ impl Tensor {
     /// An op of the elementwise table by its row.
     pub fn elementwise(op: ElementwiseOp, operands: &[&Tensor]) -> Result<Tensor> {
         let Some(first) = operands.first() else {
-            return Err(Error::argument(op.name(), "no operands were given"));
+            return Err(Error::argument(op.name(), "expected operands"));
         };
         if let Some(other) = operands.iter().find(|t| t.device != first.device) {
             other.to_tensor(op.name(), first)?;
@@ -164,7 +164,7 @@ operator! {
     Shl shl => shift_left, Shr shr => shift_right,
 }
 
-/// A number in front of a tensor: `2.0 * &x`. One float and one integer type, so that literals need no suffix.
+/// A number before a tensor: `2.0 * &x`. One float and one integer type, so that literals need no suffix.
 macro_rules! number_in_front {
     ($($t:ty),*) => {$(
         number_in_front!(@one $t: Add add => add, Sub sub => sub, Mul mul => mul, Div div => div, Rem rem => remainder);

@@ -1,8 +1,8 @@
-//! The one road from a graph to a device.
+//! The only way from a graph to a device.
 //!
-//! [`Program::of`] takes the structure of a graph and where its leaves are, and returns an executable on a device: found in the
-//! cache, or checked, placed, planned and compiled. Evaluation, compiled functions, `explain`, models and Python all go
-//! through it.
+//! [`Program::of`] takes the structure of a graph and the location of its leaves, and returns an executable on a
+//! device: from the cache, or checked, placed, planned and compiled. Evaluation, compiled functions, `explain`,
+//! models and Python all use it.
 
 use crate::device::Device;
 use crate::dispatch;
@@ -19,16 +19,16 @@ use wootz_ir::graph::{Graph, Leaf, NodeRef, Payload};
 use wootz_ir::{Error, Number, Result};
 use wootz_plan::{Fused, Kernel, Place, Plan, Step};
 
-/// A graph made ready on the device that runs it.
+/// A compiled graph on the device that runs it.
 #[derive(Clone)]
 pub(crate) struct Program {
     pub device: Device,
     pub executable: Arc<dyn Executable>,
-    /// Bytes touched plus operations done.
+    /// Amount of work: bytes touched plus operations.
     pub work: f64,
 }
 
-/// Where a leaf is, and how large.
+/// The location and size of a leaf.
 #[derive(Clone, Debug)]
 pub(crate) struct Residence {
     pub device: Device,
@@ -36,7 +36,7 @@ pub(crate) struct Residence {
 }
 
 impl Residence {
-    /// Where leaves are. Only a device that chooses asks, so for others the list stays empty.
+    /// The locations of leaves. Only automatic devices need them, so for others the list is empty.
     pub fn list<'a>(asked: &Device, leaves: impl IntoIterator<Item = &'a Payload>) -> Result<Vec<Residence>> {
         if asked.candidates().is_none() {
             return Ok(Vec::new());
@@ -51,8 +51,8 @@ impl Residence {
 }
 
 impl Program {
-    /// The program of a graph for the device asked for. An automatic device chooses by what it costs to run the graph with
-    /// its leaves where they are.
+    /// The program of a graph for the requested device. An automatic device chooses by the cost of the graph with its
+    /// leaves where they are.
     pub fn of(asked: &Device, graph: &Graph, leaves: &[Residence]) -> Result<Program> {
         if let Some(known) = Program::find(asked, graph, leaves) {
             return Ok(known);
@@ -64,7 +64,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The same, if it has been made before.
+    /// The same, if it has already been created.
     pub fn find(asked: &Device, graph: &Graph, leaves: &[Residence]) -> Option<Program> {
         match asked.candidates() {
             None => asked.programs().find(asked, graph),
@@ -87,7 +87,7 @@ impl Program {
         Ok((device, plan))
     }
 
-    /// Runs over the values of leaves and constants, and waits; `take` gets the outputs as leaves, in their order.
+    /// Runs with the values of leaves and constants, and waits; `take` gets the outputs as leaves, in order.
     pub fn run<'a>(
         &self,
         leaves: impl Iterator<Item = &'a Payload>,
@@ -175,19 +175,19 @@ impl Program {
     }
 }
 
-/// A run under way: the buffers it was given, the runs that write them, and its end.
+/// A run in flight: its buffers, the runs that write them, and its fence.
 struct Submitted {
     leaves: SmallVec<[Buffer; 8]>,
     before: SmallVec<[Arc<Pending>; 2]>,
     fence: Fence,
 }
 
-/// The failure that a test asked for.
+/// The failure injected by a test.
 #[inline(always)]
 pub(crate) fn injected(point: Point, device: &Device) -> Result<()> {
     if fails(point) {
-        let detail = "made to fail by a test".into();
-        return Err(Error::Device { device: device.name().into(), detail });
+        let detail = "failure injected by a test";
+        return Err(Error::device(device.name(), detail));
     }
     Ok(())
 }
@@ -202,18 +202,18 @@ fn homes(leaves: &[Residence]) -> Homes {
 /// The programs of a device, by the structure of their graphs.
 #[derive(Default)]
 pub(crate) struct Programs {
-    /// Of a device that runs plans itself.
+    /// For a device that runs plans itself.
     entries: Mutex<FxHashMap<u64, Vec<Arc<Entry>>>>,
-    /// Of a device that chooses.
+    /// For an automatic device.
     choices: Mutex<FxHashMap<u64, Vec<Choice>>>,
-    /// Programs of one op over values, which are found without a graph.
+    /// Programs of a single op over values, which are found without a graph.
     flat: Mutex<FlatMap<Kept>>,
 }
 
-/// A program as its device keeps it: a device that kept itself would never be dropped.
+/// A program as stored in its device's cache: a device that referenced itself would never be dropped.
 #[derive(Clone)]
 struct Kept {
-    /// The device that an automatic one chose; else the device whose programs these are.
+    /// The device that an automatic one chose; otherwise the device whose programs these are.
     chosen: Option<Device>,
     executable: Arc<dyn Executable>,
     work: f64,
@@ -234,18 +234,19 @@ impl Kept {
 struct Entry {
     graph: Graph,
     plan: Arc<Plan>,
-    /// Made at the first run: a plan may be looked at, and its device not chosen.
+    /// Compiled at the first run: a plan may be inspected, and its device not chosen.
     program: OnceLock<Kept>,
 }
 
-/// What was chosen for a graph whose leaves were on these devices.
+/// The choice for a graph whose leaves were on these devices.
 struct Choice {
     graph: Graph,
     homes: Homes,
     program: Kept,
 }
 
-/// Programs that are kept. Beyond it the cache starts over, which costs planning again but never correctness.
+/// Maximum number of cached programs. Beyond it the cache is cleared, which costs planning again but never
+/// correctness.
 const MAX_PROGRAMS: usize = 4096;
 
 fn key_of(graph: &Graph) -> u64 {
@@ -254,7 +255,7 @@ fn key_of(graph: &Graph) -> u64 {
     hasher.finish()
 }
 
-/// Makes room in a map that is full.
+/// Makes room in a full map.
 fn bound<V>(map: &mut FxHashMap<u64, V>) {
     if map.len() >= MAX_PROGRAMS {
         map.clear();
@@ -262,8 +263,8 @@ fn bound<V>(map: &mut FxHashMap<u64, V>) {
 }
 
 impl Programs {
-    /// The program of one op over values, and those values. An automatic device's choice holds while all of them are on the
-    /// device that was chosen.
+    /// The program of a single op over values, and those values. An automatic device's choice is valid while all of
+    /// them are on the chosen device.
     pub fn find_flat(&self, asked: &Device, node: &NodeRef) -> Option<Found<Program>> {
         let Found { value, leaves, constants } = self.flat.lock().find(node)?;
         let program = value.program(asked);
@@ -271,7 +272,7 @@ impl Programs {
         valid.then_some(Found { value: program, leaves, constants })
     }
 
-    /// Keeps the program of a node that is one op over values.
+    /// Caches the program of a node that is a single op over values.
     pub fn remember_flat(&self, asked: &Device, node: &NodeRef, leaves: &[Payload], program: &Program) {
         if program.device != *asked && !program.holds(leaves) {
             return;
@@ -314,7 +315,7 @@ impl Programs {
         Ok(entry.program.get_or_init(|| kept).clone().program(device))
     }
 
-    /// The plan of a graph on a device that runs plans itself.
+    /// The plan of a graph on a concrete device.
     pub fn plan(&self, device: &Device, graph: &Graph) -> Result<Arc<Plan>> {
         Ok(self.entry(device, graph)?.plan.clone())
     }
@@ -344,7 +345,8 @@ impl Programs {
     }
 }
 
-/// Bytes touched plus operations done: of products, of fused code (whose ops cost about as much as four bytes), and of sorts.
+/// Amount of work in bytes touched plus operations: of products, of fused code (where an op costs about as much as
+/// four bytes), and of sorts.
 fn work_of(plan: &Plan) -> f64 {
     let code = |fused: &Fused| 4.0 * (fused.program.instrs.len() * fused.shape.count()) as f64;
     let sorting = |step: &Step| match step.kernel {
@@ -362,7 +364,7 @@ fn work_of(plan: &Plan) -> f64 {
     plan.steps.iter().map(work).sum()
 }
 
-/// Refuses graphs with a dtype that the device lacks.
+/// Rejects graphs with a dtype that the device does not support.
 fn check(device: &Device, graph: &Graph) -> Result<()> {
     for node in &graph.nodes {
         if let Some(reason) = device.backend().refuses(node.dtype) {

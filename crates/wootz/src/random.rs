@@ -1,16 +1,16 @@
-//! Random numbers by counter: element `i` depends on the seed and on `i` alone, so the same seed gives the same numbers on
-//! every device and for any number of threads.
+//! Counter-based random numbers: element `i` depends only on the seed and `i`, so the same seed gives the same
+//! numbers on every device and for any number of threads.
 
 use crate::device::Device;
 use crate::tensor::Tensor;
 use wootz_ir::{DType, Error, Result, Shape};
 
-/// What random numbers depend on besides their position.
+/// A seed of random numbers.
 #[derive(Clone)]
 pub enum Seed {
-    /// A number known now.
+    /// A known number.
     Number(u64),
-    /// A scalar u32 tensor for each half of the number, known when the draw is computed.
+    /// Two scalar u32 tensors, the halves of a number that is known when the draw is computed.
     Key {
         /// The lower 32 bits.
         low: Tensor,
@@ -32,17 +32,18 @@ impl From<i32> for Seed {
 }
 
 impl Seed {
-    /// The seed that a tensor of two u32 holds: the lower half, then the upper.
+    /// The seed in a tensor of two u32: the lower half, then the upper.
     pub fn from_key(key: &Tensor) -> Result<Seed> {
         if key.dtype() != DType::U32 || **key.shape() != [2] {
-            let detail = format!("a key is a u32 tensor of shape [2], not {}{}", key.dtype(), key.shape());
+            let detail =
+                format!("a key must be a u32 tensor of shape [2], not {}{}", key.dtype(), key.shape());
             return Err(Error::argument("random", detail));
         }
         let half = |i: usize| key.narrow(0, i, 1)?.reshape([]);
         Ok(Seed::Key { low: half(0)?, high: half(1)? })
     }
 
-    /// 32 random bits per element. `stream` tells apart several draws under one seed.
+    /// 32 random bits per element. `stream` distinguishes several draws with one seed.
     fn bits(&self, shape: Shape, stream: u32, device: &Device) -> Result<Tensor> {
         let index = Tensor::iota_on(shape, device)?;
         let (below, above) = (index.cast(DType::U32)?, index.shift_right(32)?.cast(DType::U32)?);
@@ -59,19 +60,26 @@ impl Seed {
         }
     }
 
-    /// Seeds made from this one: a u32 tensor of shape `[count, 2]`, one key in each row.
+    /// New seeds derived from this one: a u32 tensor of shape `[count, 2]`, one key per row.
     pub fn split(&self, count: usize, device: &Device) -> Result<Tensor> {
         self.bits(Shape::from([count, 2]), 4, device)
     }
 }
 
+/// The size of the range of 32 random bits.
+const FULL: u64 = 1 << 32;
+
+/// Ranges up to this size are drawn with 32 random bits: some of their numbers are drawn by one value of the bits more than
+/// others, of at least 2¹⁵.
+const NARROW: u64 = 1 << 17;
+
 impl Tensor {
-    /// 32 random bits per element. `stream` separates several draws under one seed.
+    /// 32 random bits per element. `stream` distinguishes several draws with one seed.
     pub fn random_u32(shape: impl Into<Shape>, seed: u64, stream: u32) -> Result<Tensor> {
         Tensor::random_u32_on(shape, seed, stream, &Device::current()?)
     }
 
-    /// The same as [`Tensor::random_u32`], on a device.
+    /// Like [`Tensor::random_u32`], on a device.
     pub fn random_u32_on(shape: impl Into<Shape>, seed: u64, stream: u32, device: &Device) -> Result<Tensor> {
         Seed::Number(seed).bits(shape.into(), stream, device)
     }
@@ -111,12 +119,12 @@ impl Tensor {
         bits.shift_right(32 - digits)?.cast(dtype)?.mul(0.5f64.powi(digits))
     }
 
-    /// Normal floats of mean 0 and variance 1 (Box and Muller).
+    /// Normal floats with mean 0 and variance 1 (Box–Muller).
     pub fn normal(shape: impl Into<Shape>, seed: impl Into<Seed>, dtype: DType) -> Result<Tensor> {
         Tensor::normal_on(shape, seed, dtype, &Device::current()?)
     }
 
-    /// The same as [`Tensor::normal`], on a device.
+    /// Like [`Tensor::normal`], on a device.
     pub fn normal_on(
         shape: impl Into<Shape>,
         seed: impl Into<Seed>,
@@ -135,8 +143,8 @@ impl Tensor {
         radius.mul(angle.cos()?)?.cast(dtype)
     }
 
-    /// Integers from `low` up to but not including `high`. For ranges that are not a power of two the numbers differ in
-    /// frequency by less than `(high − low) / 2³²`.
+    /// Integers from `low` up to but not including `high`. If the size of the range is not a power of two, the
+    /// probabilities of the numbers differ, relatively, by less than 2⁻¹⁵; for ranges above 2¹⁷, by less than 2⁻³¹.
     pub fn integers(
         shape: impl Into<Shape>,
         low: i64,
@@ -147,7 +155,7 @@ impl Tensor {
         Tensor::integers_on(shape, low, high, seed, dtype, &Device::current()?)
     }
 
-    /// The same as [`Tensor::integers`], on a device.
+    /// Like [`Tensor::integers`], on a device.
     pub fn integers_on(
         shape: impl Into<Shape>,
         low: i64,
@@ -158,7 +166,7 @@ impl Tensor {
     ) -> Result<Tensor> {
         let range = high.checked_sub(low).filter(|r| (1..=u32::MAX as i64 + 1).contains(r));
         let Some(range) = range else {
-            let detail = format!("from {low} to {high}: a range of 1 to 2³² is needed");
+            let detail = format!("invalid range from {low} to {high}: its size must be from 1 to 2³²");
             return Err(Error::argument("integers", detail));
         };
         if let Some((least, most)) = dtype.integer_range()
@@ -167,8 +175,17 @@ impl Tensor {
             let detail = format!("{low} to {} does not fit {dtype} ({least} to {most})", high - 1);
             return Err(Error::argument("integers", detail));
         }
-        let bits = seed.into().bits(shape.into(), 3, device)?;
-        let scaled = if range == 1 << 32 { bits } else { bits.mul_hi(range as u32)? };
+        let (seed, shape) = (seed.into(), shape.into());
+        let bits = seed.bits(shape.clone(), 3, device)?;
+        let scaled = match range as u64 {
+            FULL => bits,
+            narrow @ ..=NARROW => bits.mul_hi(narrow as u32)?,
+            wide => {
+                // The upper 64 bits of a product with 64 random bits.
+                let below = seed.bits(shape, 5, device)?.mul_hi(wide as u32)?.cast(DType::U64)?;
+                bits.cast(DType::U64)?.mul(wide)?.add(&below)?.shift_right(32)?
+            }
+        };
         scaled.cast(DType::I64)?.add(low)?.cast(dtype)
     }
 }

@@ -6,7 +6,8 @@ use wootz_ir::{DType, Error, Number, Result, build};
 
 macro_rules! reductions {
     ($($(#[$doc:meta])* $all:ident $axes:ident $op:ident;)*) => {
-        /// Reductions. The plain form takes all axes; `_axes` takes a set, and keeps them with extent 1 if asked.
+        /// Reductions. The plain form reduces all axes; `_axes` reduces a set of axes, optionally keeping them with
+        /// extent 1.
         impl Tensor {$(
             $(#[$doc])*
             pub fn $all(&self) -> Result<Tensor> {
@@ -22,9 +23,9 @@ macro_rules! reductions {
     };
 }
 reductions! {
-    /// The sum; small integers and bool add up in 64 bits.
+    /// The sum; small integers and bool are summed in 64 bits.
     sum sum_axes Sum;
-    /// The product; small integers and bool multiply in 64 bits.
+    /// The product; small integers and bool are multiplied in 64 bits.
     prod prod_axes Prod;
     /// The smallest element; NaN if there is one.
     min min_axes Min;
@@ -46,7 +47,7 @@ impl Tensor {
         for &axis in axes {
             let resolved = self.shape().axis(op, axis)?;
             if set.contains(resolved) {
-                return Err(Error::argument(op, format!("axis {axis} is named twice in {axes:?}")));
+                return Err(Error::argument(op, format!("axis {axis} is given twice in {axes:?}")));
             }
             set = set.with(resolved);
         }
@@ -67,7 +68,7 @@ impl Tensor {
         self.mean_axes(self.every_axis(), false)
     }
 
-    /// The mean along axes; NaN over nothing.
+    /// The mean along axes; NaN if there are no elements.
     pub fn mean_axes(&self, axes: impl AsRef<[Axis]>, keepdims: bool) -> Result<Tensor> {
         let axes = axes.as_ref();
         let count = self.extent("mean", axes)?;
@@ -75,12 +76,12 @@ impl Tensor {
         x.sum_axes(axes, keepdims)?.div(count as f64)
     }
 
-    /// The variance of all elements, with `correction` taken off the count.
+    /// The variance of all elements, with `correction` subtracted from the count.
     pub fn var(&self, correction: f64) -> Result<Tensor> {
         self.var_axes(self.every_axis(), correction, false)
     }
 
-    /// The variance along axes, in two passes: the mean first, then the mean square of what is left.
+    /// The variance along axes, in two passes: first the mean, then the mean squared deviation.
     pub fn var_axes(&self, axes: impl AsRef<[Axis]>, correction: f64, keepdims: bool) -> Result<Tensor> {
         let axes = axes.as_ref();
         let count = self.extent("var", axes)? as f64;
@@ -99,7 +100,7 @@ impl Tensor {
         self.var_axes(axes, correction, keepdims)?.sqrt()
     }
 
-    /// `ln Σ eˣ` along axes, without overflow; −∞ over nothing but −∞.
+    /// `ln Σ eˣ` along axes, without overflow; −∞ if all elements are −∞ or there are none.
     pub fn logsumexp(&self, axes: impl AsRef<[Axis]>, keepdims: bool) -> Result<Tensor> {
         let axes = axes.as_ref();
         let x = self.cast(self.dtype().to_float())?;
@@ -117,37 +118,37 @@ impl Tensor {
         result.reshape(shape)
     }
 
-    /// How many elements are true or non-zero along axes.
+    /// The number of true or non-zero elements along axes.
     pub fn count_nonzero(&self, axes: impl AsRef<[Axis]>, keepdims: bool) -> Result<Tensor> {
         self.cast(DType::Bool)?.sum_axes(axes, keepdims)
     }
 
-    /// The first position of the smallest element along an axis.
+    /// The position of the first minimum along an axis.
     pub fn argmin(&self, axis: Axis) -> Result<Tensor> {
         self.wrap(build::arg_reduce(ArgOp::Min, &self.node, axis))
     }
 
-    /// The first position of the largest element along an axis.
+    /// The position of the first maximum along an axis.
     pub fn argmax(&self, axis: Axis) -> Result<Tensor> {
         self.wrap(build::arg_reduce(ArgOp::Max, &self.node, axis))
     }
 
-    /// The running sum along an axis.
+    /// The cumulative sum along an axis.
     pub fn cumsum(&self, axis: Axis) -> Result<Tensor> {
         self.wrap(build::scan(ScanOp::Sum, &self.node, axis))
     }
 
-    /// The running product along an axis.
+    /// The cumulative product along an axis.
     pub fn cumprod(&self, axis: Axis) -> Result<Tensor> {
         self.wrap(build::scan(ScanOp::Prod, &self.node, axis))
     }
 
-    /// The elements along an axis in stable order; NaN counts as largest.
+    /// The elements sorted along an axis, stably; NaN sorts last.
     pub fn sort(&self, axis: Axis, descending: bool) -> Result<Tensor> {
         self.wrap(build::sort(&self.node, axis, descending, None))
     }
 
-    /// The positions of what [`Tensor::sort`] gives.
+    /// The indices that [`Tensor::sort`] would use.
     pub fn argsort(&self, axis: Axis, descending: bool) -> Result<Tensor> {
         self.wrap(build::argsort(&self.node, axis, descending, None))
     }

@@ -1,7 +1,7 @@
-//! What a device has proven, and what its work costs: found out at first need, and remembered on disk.
+//! Validation results and costs of a device: determined on first need, and remembered on disk.
 //!
-//! Families are proven one by one. A language model needs a dozen of them and a sum of two vectors needs one, so that first
-//! use takes seconds at most.
+//! Families are validated one by one. A language model needs a dozen of them and a sum of two vectors needs one, so
+//! the first use takes seconds at most.
 
 use crate::calibrate::Calibration;
 use crate::check::{CheckReport, Level, check, check_family};
@@ -11,30 +11,31 @@ use crate::dispatch::CostModel;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
+use wootz_system::cache;
 
-/// A family that is being proven on a device.
+/// A family that is being validated on a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Proving<'a> {
     /// The device.
     pub device: &'a Device,
     /// The family.
     pub family: &'a str,
-    /// Cases that have run.
+    /// Number of cases that have run.
     pub done: usize,
-    /// Cases in all.
+    /// Total number of cases.
     pub total: usize,
 }
 
-/// Hears of a family being proven, case by case.
+/// A callback for the progress of validation, case by case.
 pub type OnProgress<'a> = dyn FnMut(Proving<'_>) + 'a;
 
-/// That a family passed its cases on a device, or how it failed.
+/// The verdict on a family: passed, or how it failed.
 type Verdict = Result<(), String>;
 
-/// What a device has proven and costs.
+/// A device's validation results and costs.
 #[derive(Default)]
 pub(crate) struct Standing {
-    /// Whether the device is one of this machine's, so that verdicts are kept on disk.
+    /// Whether the device belongs to this machine, so that verdicts are stored on disk.
     remembered: bool,
     verdicts: Mutex<Option<BTreeMap<String, Verdict>>>,
     report: OnceLock<CheckReport>,
@@ -47,18 +48,18 @@ impl Standing {
         Standing { remembered: true, ..Standing::default() }
     }
 
-    /// The same device, whose costs are known beforehand.
+    /// The same device, with known costs.
     pub fn with_costs(self, costs: CostModel) -> Standing {
         let _ = self.costs.set(Some(costs));
         self
     }
 
-    /// What work costs; none where it could not be measured.
+    /// The device's costs; `None` if they could not be measured.
     pub fn costs(&self, device: &Device) -> Option<&CostModel> {
         self.costs.get_or_init(|| Calibration::of(device).ok().map(|c| c.costs)).as_ref()
     }
 
-    /// The quick check of every family.
+    /// Validates every family with its quick cases.
     pub fn report(&self, device: &Device) -> &CheckReport {
         self.report.get_or_init(|| {
             let report = check(device, Level::Quick, |_, _| {});
@@ -72,7 +73,7 @@ impl Standing {
         })
     }
 
-    /// Whether the device may run a family; if not, why. Runs the family's quick cases on first use.
+    /// Whether the device can run a family; if not, why. Runs the family's quick cases on first use.
     pub fn prove(&self, device: &Device, family: &str, on_progress: &mut OnProgress<'_>) -> Verdict {
         let mut verdicts = self.verdicts.lock();
         let known = verdicts.get_or_insert_with(|| self.load(device));
@@ -89,7 +90,7 @@ impl Standing {
 
     fn load(&self, device: &Device) -> BTreeMap<String, Verdict> {
         let path = self.remembered.then(|| disk::path(device, "validation")).flatten();
-        path.and_then(|path| disk::read(&path)).map_or_else(BTreeMap::new, |text| parse(&text))
+        path.and_then(|path| cache::read_text(&path)).map_or_else(BTreeMap::new, |text| parse(&text))
     }
 
     fn save(&self, device: &Device, verdicts: &BTreeMap<String, Verdict>) {
@@ -99,21 +100,21 @@ impl Standing {
             Err(reason) => format!("{family} failed {reason}\n"),
         };
         // A folder that cannot be written costs a check at the next start, and nothing else.
-        let _ = disk::write(&path, &verdicts.iter().map(line).collect::<String>());
+        let _ = cache::write(&path, verdicts.iter().map(line).collect::<String>().as_bytes());
     }
 }
 
-/// What a report says of a family: one that no case looked at is not proven.
+/// The verdict of a report on a family: one without cases is not validated.
 fn verdict(report: &CheckReport, family: &str) -> Verdict {
     let mut rows = report.rows.iter().filter(|((own, _), _)| own == family).map(|(_, row)| row).peekable();
     if rows.peek().is_none() {
-        return Err(format!("{family} has no checks"));
+        return Err(format!("{family} has no validation cases"));
     }
     match rows.find(|row| row.failed > 0) {
         None => Ok(()),
         Some(row) => {
             let first = row.failures.first().map_or("", String::as_str);
-            Err(format!("{family} did not pass its checks: {}", first.replace('\n', " ")))
+            Err(format!("{family} failed validation: {}", first.replace('\n', " ")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The tensor itself.
+//! The tensor type.
 
 use crate::device::Device;
 use crate::element::Element;
@@ -17,18 +17,18 @@ pub struct Tensor {
     pub(crate) device: Device,
 }
 
-/// Where the value of a tensor is.
+/// The location of a tensor's value.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// The device that holds it.
     pub device: Device,
     /// Its memory there, which lives as long as this handle.
     pub buffer: Buffer,
-    /// How the elements lie in it.
+    /// The layout of the elements in it.
     pub layout: Layout,
 }
 
-/// An axis, counted from the front or, when negative, from the end.
+/// An axis, counted from the front or, if negative, from the end.
 pub type Axis = isize;
 
 impl Tensor {
@@ -61,17 +61,17 @@ impl Tensor {
         self.shape().count()
     }
 
-    /// The device that the tensor is computed on.
+    /// The device that computes the tensor.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Whether the value is there already, or on its way.
+    /// Whether the value is available or being computed.
     pub fn is_evaluated(&self) -> bool {
         self.node.has_value()
     }
 
-    /// Whether the value is there already, so that reading it waits for nothing.
+    /// Whether the value is available, so that reading it does not wait.
     pub fn is_ready(&self) -> bool {
         let ready = |leaf: &Leaf| value_of(leaf).is_ok_and(|value| value.pending().is_none());
         self.node.with_value(ready).unwrap_or(false)
@@ -88,29 +88,29 @@ impl Tensor {
         Tensor::from_bytes_on(bytes, T::DTYPE, [data.len()], device)
     }
 
-    /// A tensor of a shape from elements in row-major order.
+    /// A tensor from its elements in row-major order.
     pub fn from_vec<T: Element>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor> {
         Tensor::from_vec_on(data, shape, &Device::current()?)
     }
 
-    /// A tensor of a shape from elements in row-major order, on a device.
+    /// A tensor from its elements in row-major order, on a device.
     pub fn from_vec_on<T: Element>(data: Vec<T>, shape: impl Into<Shape>, device: &Device) -> Result<Tensor> {
         let shape = shape.into();
         shape.check("from_vec")?;
         if data.len() != shape.count() {
             let detail =
-                format!("{} elements were given for shape {shape}, which has {}", data.len(), shape.count());
+                format!("got {} elements for shape {shape}, which has {}", data.len(), shape.count());
             return Err(Error::argument("from_vec", detail));
         }
         Tensor::from_slice_on(&data, device)?.reshape(shape)
     }
 
-    /// A tensor from the bytes of its elements in row-major order, which are copied.
+    /// A tensor from a copy of the bytes of its elements in row-major order.
     pub fn from_bytes(bytes: &[u8], dtype: DType, shape: impl Into<Shape>) -> Result<Tensor> {
         Tensor::from_bytes_on(bytes, dtype, shape, &Device::current()?)
     }
 
-    /// A tensor from the bytes of its elements in row-major order, which are copied to a device.
+    /// A tensor from the bytes of its elements in row-major order, copied to a device.
     pub fn from_bytes_on(
         bytes: &[u8],
         dtype: DType,
@@ -124,13 +124,13 @@ impl Tensor {
         Ok(Tensor::from_value(value, Layout::contiguous(&shape), dtype, device))
     }
 
-    /// A tensor over memory that someone else owns and never changes, without a copy where the device can. Elements lie
-    /// as `layout` says, which must stay inside the memory.
+    /// A tensor over memory that someone else owns and never changes, without a copy if the device supports it. The
+    /// elements are stored as `layout` says, which must stay inside the memory.
     pub fn from_host(memory: HostMemory, dtype: DType, layout: Layout) -> Result<Tensor> {
         Tensor::from_host_on(memory, dtype, layout, &Device::current()?)
     }
 
-    /// The same as [`Tensor::from_host`], on a device.
+    /// Like [`Tensor::from_host`], on a device.
     pub fn from_host_on(memory: HostMemory, dtype: DType, layout: Layout, device: &Device) -> Result<Tensor> {
         let bytes = memory.bytes();
         layout.check_within("from_host", bytes.len() / dtype.size())?;
@@ -161,9 +161,9 @@ impl Tensor {
         Tensor::new(Node::constant(value.into(), dtype), device)
     }
 
-    /// This tensor with the promise that nothing else needs its present value: `write_at` may then update its buffer in
-    /// place. The tensor is evaluated now, or on its way; memory that is not ours to write (see [`Tensor::from_host`]), or that
-    /// the host reads in place, is copied.
+    /// This tensor, with the promise that nothing else needs its current value: `write_at` may then update its buffer
+    /// in place. The tensor is evaluated now unless it already is or is being computed; imported memory (see
+    /// [`Tensor::from_host`]), and memory that the host is reading in place, is copied.
     pub fn donate(&self) -> Result<Tensor> {
         let (value, layout) = self.value()?;
         let (value, layout) = match value.bind().is_writable() {
@@ -174,34 +174,34 @@ impl Tensor {
         Ok(Tensor::new(Node::leaf(leaf, self.dtype()), &self.device))
     }
 
-    /// Computes the tensor now.
+    /// Evaluates the tensor now.
     pub fn eval(&self) -> Result<&Tensor> {
         eval::eval_one(self)?;
         Ok(self)
     }
 
-    /// Starts to compute the tensor and returns without waiting, where the device can work on its own; see
+    /// Starts to evaluate the tensor and returns without waiting, if the device is asynchronous; see
     /// [`eval_async`](crate::eval_async).
     pub fn eval_async(&self) -> Result<&Tensor> {
         eval::eval_async([self])?;
         Ok(self)
     }
 
-    /// The value, computed or on its way, and how it lies in its buffer.
+    /// The value, available or being computed, and its layout in the buffer.
     pub(crate) fn value(&self) -> Result<(Value, Layout)> {
         self.eval_async()?;
         let leaf = self.node.value().expect("evaluation gives a value or an error");
         Ok((value_of(&leaf)?.clone(), leaf.layout))
     }
 
-    /// The tensor's buffer, computed if need be, and how the elements lie in it: what others need to read it in place.
+    /// The tensor's buffer, computed if necessary, and the layout of its elements: for reading it in place.
     pub fn stored(&self) -> Result<Stored> {
         let (value, layout) = self.value()?;
         let buffer = value.buffer()?.clone();
         Ok(Stored { device: value.device, buffer, layout })
     }
 
-    /// The elements in row-major order; the dtype must be the element's.
+    /// The elements in row-major order; `T` must match the dtype.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         if T::DTYPE != self.dtype() {
             let expected = format!("{} (cast first)", T::DTYPE);
@@ -210,9 +210,8 @@ impl Tensor {
         let bytes = self.to_bytes()?;
         let mut values = room_for("to_vec", self.count())?;
         for chunk in bytes.chunks_exact(size_of::<T>()) {
-            let value = bytemuck::checked::try_pod_read_unaligned(chunk).map_err(|_| {
-                Error::argument("to_vec", "a bool tensor holds a byte that is neither 0 nor 1")
-            })?;
+            let value = bytemuck::checked::try_pod_read_unaligned(chunk)
+                .map_err(|_| Error::argument("to_vec", "a bool tensor contains a byte other than 0 or 1"))?;
             values.push(value);
         }
         Ok(values)
@@ -233,7 +232,7 @@ impl Tensor {
     /// The only element, as a number.
     pub fn item(&self) -> Result<Number> {
         if self.count() != 1 {
-            return Err(Error::shape("item", &[self.shape()], "just one element"));
+            return Err(Error::shape("item", &[self.shape()], "exactly one element"));
         }
         if let Some(number) = self.node.with_value(|leaf| self.element(leaf)).transpose()?.flatten() {
             return Ok(number);
@@ -241,7 +240,7 @@ impl Tensor {
         Ok(self.to_numbers()?[0])
     }
 
-    /// The first element of a value that is there; none while it is still on its way.
+    /// The first element of an available value; `None` if it is still being computed.
     fn element(&self, leaf: &Leaf) -> Result<Option<Number>> {
         let value = value_of(leaf)?;
         if value.pending().is_some() {
@@ -253,7 +252,7 @@ impl Tensor {
         Ok(Some(Number::from_bytes(&bytes[..size], self.dtype())))
     }
 
-    /// The elements as numbers, whatever the dtype.
+    /// The elements as numbers, for any dtype.
     pub fn to_numbers(&self) -> Result<Vec<Number>> {
         let bytes = self.to_bytes()?;
         let mut numbers = room_for("to_numbers", self.count())?;
@@ -284,7 +283,7 @@ impl Tensor {
         Ok(numbers)
     }
 
-    /// The tensor evaluated and in row-major order.
+    /// The tensor, evaluated and in row-major order.
     pub fn contiguous(&self) -> Result<Tensor> {
         let (_, layout) = self.value()?;
         if layout.is_contiguous() {
@@ -296,7 +295,7 @@ impl Tensor {
         self.wrap(build::reshape(&copied.node, self.shape()))
     }
 
-    /// A copy of the value in a buffer of its own.
+    /// A copy of the value in its own buffer.
     pub fn copied(&self) -> Result<Tensor> {
         let spans: Vec<_> = self.shape().iter().map(|&d| wootz_ir::Span::all(d)).collect();
         let copy = self.wrap(build::update_slice(&self.node, &spans, &self.node))?;
@@ -304,7 +303,8 @@ impl Tensor {
         Ok(copy)
     }
 
-    /// The tensor on another device. On its own device it is the tensor itself; else it is evaluated and copied.
+    /// The tensor on another device. If it is already there, it is returned as is; otherwise it is evaluated and
+    /// copied.
     pub fn to_device(&self, device: &Device) -> Result<Tensor> {
         if *device == self.device {
             return Ok(self.clone());
@@ -315,8 +315,8 @@ impl Tensor {
         Ok(Tensor::from_value(moved, layout, self.dtype(), device))
     }
 
-    /// The tensor computed on another device: what is not evaluated yet will be evaluated there, and values move when they
-    /// are needed. Unlike [`Tensor::to_device`], this runs nothing for a tensor that is still lazy.
+    /// The tensor computed on another device: what is not evaluated yet will be evaluated there, and values move when
+    /// they are needed. Unlike [`Tensor::to_device`], this runs nothing for a lazy tensor.
     pub fn computed_on(&self, device: &Device) -> Result<Tensor> {
         if self.is_evaluated() {
             return self.to_device(device);
@@ -324,18 +324,18 @@ impl Tensor {
         Ok(Tensor::new(self.node.clone(), device))
     }
 
-    /// Conversion to another dtype: integers wrap, floats to integers truncate and saturate.
+    /// Casts to another dtype: integers wrap, floats to integers truncate and saturate.
     pub fn cast(&self, dtype: DType) -> Result<Tensor> {
         Ok(Tensor::new(build::cast(&self.node, dtype), &self.device))
     }
 
-    /// The plan that evaluation would run, and where, in readable form.
+    /// A readable form of the plan that evaluation would run, and its device.
     pub fn explain(&self) -> Result<String> {
         Ok(eval::explain([self])?.to_string())
     }
 }
 
-/// An empty vector with that capacity, or an out-of-memory error.
+/// An empty vector with this capacity, or an out-of-memory error.
 pub(crate) fn room_for<T>(op: &str, count: usize) -> Result<Vec<T>> {
     let mut values = Vec::new();
     let refused = fails(Point::Memory);
@@ -350,7 +350,7 @@ fn check_bytes(op: &'static str, bytes: usize, dtype: DType, shape: &Shape) -> R
     shape.check(op)?;
     let expected = shape.count() * dtype.size();
     if bytes != expected {
-        let detail = format!("{bytes} bytes were given for {dtype}{shape}, which takes {expected}");
+        let detail = format!("got {bytes} bytes for {dtype}{shape}, which needs {expected}");
         return Err(Error::argument(op, detail));
     }
     Ok(())
@@ -358,7 +358,7 @@ fn check_bytes(op: &'static str, bytes: usize, dtype: DType, shape: &Shape) -> R
 
 fn check_bools(op: &'static str, bytes: &[u8], dtype: DType) -> Result<()> {
     if dtype == DType::Bool && bytes.iter().any(|&b| b > 1) {
-        return Err(Error::argument(op, "a bool is a byte of 0 or 1; others were given"));
+        return Err(Error::argument(op, "a bool must be a byte of 0 or 1"));
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
-//! Counts of what passes between the host and a device: what can be asserted where time cannot.
+//! Counters of traffic between the host and a device: for assertions where time cannot be asserted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What has passed between the host and a device so far.
+/// Traffic between the host and a device so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficStats {
-    /// Runs that were submitted.
+    /// Number of submissions.
     pub submits: u64,
-    /// Times that the host waited for a run.
+    /// Number of times that the host waited for a run.
     pub waits: u64,
     /// Bytes copied to the host.
     pub bytes_read: u64,
@@ -18,7 +18,7 @@ pub struct TrafficStats {
 impl std::ops::Sub for TrafficStats {
     type Output = TrafficStats;
 
-    /// What passed after `earlier`.
+    /// The traffic since `earlier`.
     fn sub(self, earlier: TrafficStats) -> TrafficStats {
         TrafficStats {
             submits: self.submits - earlier.submits,

@@ -21,7 +21,7 @@ pub(crate) struct Value {
 }
 
 impl Value {
-    /// Elements that are there.
+    /// Available elements.
     pub fn new(device: Device, buffer: Buffer) -> Value {
         Value { device, buffer, pending: None }
     }
@@ -31,7 +31,7 @@ impl Value {
         Value { device: run.device.clone(), buffer, pending: Some(run.clone()) }
     }
 
-    /// Bytes of the buffer.
+    /// Size of the buffer in bytes.
     pub fn len(&self) -> usize {
         self.buffer.len()
     }
@@ -47,22 +47,22 @@ impl Value {
         &self.buffer
     }
 
-    /// The run that is still to be waited for.
+    /// The run that still has to be waited for, if any.
     pub fn pending(&self) -> Option<&Arc<Pending>> {
         self.pending.as_ref().filter(|run| !run.succeeded())
     }
 
-    /// Waits for the run that writes the elements. A run that failed fails every reader in the same words.
+    /// Waits for the run that writes the elements. If the run fails, every reader gets the same error.
     pub fn wait(&self) -> Result<()> {
         self.pending.as_ref().map_or(Ok(()), |run| run.wait())
     }
 
-    /// The buffer, if it is on this device and nothing is still writing it.
+    /// The buffer, if it is on this device and no run is still writing it.
     pub fn settled_on(&self, device: &Device) -> Option<&Buffer> {
         (self.device == *device && self.pending().is_none()).then_some(&self.buffer)
     }
 
-    /// Whether this is the only handle to memory that the host may write, and nothing is still writing it.
+    /// Whether this is the only handle to memory that the host can write, and no run is still writing it.
     fn is_own(&self) -> bool {
         self.device.info().kind == DeviceKind::Cpu
             && self.buffer.is_unique()
@@ -70,7 +70,7 @@ impl Value {
             && self.pending().is_none()
     }
 
-    /// Writes bytes, if this is the only handle to memory that the host may write; returns whether it did.
+    /// Writes bytes, if this is the only handle to memory that the host can write; returns whether it did.
     pub fn write_in_place(&mut self, offset: usize, bytes: &[u8]) -> Result<bool> {
         if !self.is_own() {
             return Ok(false);
@@ -84,14 +84,7 @@ impl Value {
         if !self.is_own() {
             return Ok(false);
         }
-        let backend = self.device.backend();
-        let mut chunk = [0; 2048];
-        for start in (0..len).step_by(chunk.len()) {
-            let chunk = &mut chunk[..(len - start).min(2048)];
-            backend.download(source, from + start, chunk)?;
-            backend.upload(&self.buffer, offset + start, chunk)?;
-        }
-        Ok(true)
+        self.device.backend().copy(source, from, &self.buffer, offset, len)
     }
 
     /// Elements in host memory from byte `offset` on.
@@ -101,7 +94,7 @@ impl Value {
         self.device.backend().download(self.buffer()?, offset, bytes)
     }
 
-    /// A value copied to another device, through the host.
+    /// Copies a value to another device, through the host.
     pub fn to_device(&self, device: &Device) -> Result<Value> {
         if self.device == *device {
             return Ok(self.clone());
@@ -128,7 +121,7 @@ impl Value {
     }
 }
 
-/// The value inside a leaf. While a function is being compiled, its arguments have none.
+/// The value of a leaf. While a function is being compiled, its arguments have none.
 pub(crate) fn value_of(leaf: &Leaf) -> Result<&Value> {
     value_in(&leaf.payload)
 }
@@ -137,28 +130,28 @@ pub(crate) fn value_in(payload: &Payload) -> Result<&Value> {
     payload.downcast_ref().ok_or_else(|| {
         Error::argument(
             "eval",
-            "a value was asked for while a function is compiled; its arguments have none yet",
+            "a value was requested while tracing a compiled function; its arguments have none yet",
         )
     })
 }
 
-/// A run that was submitted and not waited for yet.
+/// A run that was submitted and has not been waited for.
 pub(crate) struct Pending {
     device: Device,
-    /// How many runs this one waits for, one behind another.
+    /// The length of the chain of runs that this one depends on.
     depth: usize,
     run: Mutex<Option<InFlight>>,
     outcome: OnceLock<Result<()>>,
 }
 
-/// What a run holds until it has ended. Buffers that it reads or writes must not be handed out again before.
+/// The resources of a run until it ends. Buffers that it reads or writes must not be reused before.
 struct InFlight {
     fence: Fence,
     _leaves: SmallVec<[Buffer; 8]>,
     before: SmallVec<[Arc<Pending>; 2]>,
 }
 
-/// Runs that may be under way one behind another. More would hold memory without making the device any busier.
+/// Maximum length of a chain of runs in flight. More would hold memory without keeping the device any busier.
 const MAX_DEPTH: usize = 16;
 
 impl Pending {
@@ -174,7 +167,7 @@ impl Pending {
         Arc::new(Pending { device: device.clone(), depth, run, outcome: OnceLock::new() })
     }
 
-    /// Whether so much is under way behind this run that the next one has to wait for it.
+    /// Whether the chain behind this run is so long that the next run has to wait for it.
     pub fn is_deep(&self) -> bool {
         self.depth + 1 >= MAX_DEPTH
     }
@@ -183,17 +176,18 @@ impl Pending {
         matches!(self.outcome.get(), Some(Ok(())))
     }
 
-    /// Waits for the end. What went wrong in a run that this one reads from is this one's error too.
+    /// Waits for the end. An error of a run that this one depends on is this run's error too.
     pub fn wait(&self) -> Result<()> {
         if let Some(outcome) = self.outcome.get() {
             return outcome.clone();
         }
-        // Whoever comes second waits at the lock, and finds the outcome.
+        // A second caller waits for the lock, and finds the outcome.
         let mut run = self.run.lock();
-        let Some(InFlight { fence, before, .. }) = run.take() else {
+        // The leaves are bound, so that they live until the run has ended.
+        let Some(InFlight { fence, _leaves, before }) = run.take() else {
             return self.outcome.get().cloned().unwrap_or_else(|| {
-                let detail = "a run that this one reads from ended in a panic".into();
-                Err(Error::Device { device: self.device.name().into(), detail })
+                let detail = "a run that this one depends on panicked";
+                Err(Error::device(self.device.name(), detail))
             });
         };
         self.device.traffic().add_wait();

@@ -4,9 +4,9 @@
 mod common;
 
 use common::{Artificial, Clock};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wootz::{CostModel, DType, Device, Result, Tensor};
+use std::sync::{Arc, Mutex};
+use wootz::{Calibration, CostModel, DType, Device, Result, Tensor};
 use wootz_plan::{Kernel, Plan, Step};
 
 /// Multiply-adds of a step, as an honest device would do them.
@@ -114,5 +114,54 @@ fn what_is_measured_is_what_the_device_was_given() -> Result<()> {
     let near = |value: f64, truth: f64| (value / truth - 1.0).abs() < 0.1;
     assert!(near(1e-9 / costs.byte, 200.0) && near(1e-9 / costs.flop, 4000.0), "{costs:?}");
     assert!(near(1e-9 / costs.transfer, 10.0) && near(costs.submit, 40e-6), "{costs:?}");
+    Ok(())
+}
+
+static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Kept;
+
+impl log::Log for Kept {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        WARNINGS.lock().unwrap().push(record.args().to_string());
+    }
+
+    fn flush(&self) {}
+}
+
+/// Runs this test again in a process of its own, with another cache folder; returns what it logged.
+fn reading_in(cache: &std::path::Path) -> String {
+    let name = "a_damaged_calibration_is_reported_and_measured_again";
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", name, "--nocapture"]).env("XDG_CACHE_HOME", cache).env(READING, "1");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Set in the process that only reads its calibration.
+const READING: &str = "WOOTZ_TEST_READING";
+
+#[test]
+fn a_damaged_calibration_is_reported_and_measured_again() -> Result<()> {
+    if std::env::var_os(READING).is_some() {
+        log::set_logger(&Kept).unwrap();
+        log::set_max_level(log::LevelFilter::Warn);
+        Calibration::of(&Device::cpu())?;
+        println!("{:?}", WARNINGS.lock().unwrap());
+        return Ok(());
+    }
+    let cache = tempfile::tempdir().unwrap();
+    assert!(!reading_in(cache.path()).contains("is damaged"), "there was none");
+    let folder = cache.path().join("wootz/calibration");
+    let file = std::fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    assert!(reading_in(cache.path()).contains("is damaged"));
+    assert!(!reading_in(cache.path()).contains("is damaged"), "it was written again");
     Ok(())
 }

@@ -30,13 +30,13 @@ fn page() -> String {
     let tried = tried();
     let mut text = String::from("# Ops, dtypes, devices\n\n");
     text.push_str(
-        "Made from the op table and the conformance cases; do not edit. A ✓ means that the op is tried with this dtype on \
+        "Generated from the op table and the conformance cases; do not edit. A ✓ means that the op is tested with this dtype on \
          every device, in every layout class (contiguous, transposed, sliced, reversed, broadcast, offset, empty, \
-         zero-dimensional), and compared with the reference evaluator. `wootz check` runs the same cases on your machine.\n\n\
-         Dtypes that an op does not list are promoted to one that it does, or refused with an error that says which it takes.\n\n",
+         zero-dimensional), against the reference evaluator. `wootz check` runs the same cases on your machine.\n\n\
+         Dtypes that an op does not list are promoted to one that it does, or rejected with an error that lists the accepted ones.\n\n",
     );
     let names: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();
-    let head = format!("| op | {} | cases | what it does | as NumPy says it |\n", names.join(" | "));
+    let head = format!("| op | {} | cases | description | NumPy equivalent |\n", names.join(" | "));
     let rule = format!("|---|{}---|---|---|\n", "---|".repeat(names.len()));
     let _ = write!(text, "## Elementwise\n\n{head}{rule}");
     for op in ElementwiseOp::ALL {
@@ -60,7 +60,7 @@ fn page() -> String {
     let total: usize = tried.values().map(|(_, count)| count).sum();
     let _ = write!(
         text,
-        "\n{total} cases in all.\n\n## Devices\n\n| device | refuses | known exceptions |\n|---|---|---|\n"
+        "\n{total} cases in total.\n\n## Devices\n\n| device | unsupported dtypes | known exceptions |\n|---|---|---|\n"
     );
     for device in Device::all() {
         let refused: Vec<String> = DType::ALL

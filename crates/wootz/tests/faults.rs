@@ -10,7 +10,7 @@ use wootz::{
     Backend, DType, Device, Error, Result, Tensor, load_npy, load_npz, load_safetensors, save_npy, save_npz,
     save_safetensors,
 };
-use wootz_backend::inject::{Point, arm};
+use wootz_backend::inject::{Point, arm, each_failure};
 use wootz_conformance::{Case, cases};
 use wootz_cpu::CpuBackend;
 
@@ -32,27 +32,6 @@ fn run(device: &Device, case: &Case) -> Result<wootz_ir::reference::HostTensor> 
     Ok(evaluate(device, &[output])?.remove(0))
 }
 
-/// Lets the n-th operation of a kind fail, for n = 1, 2, … until a run needs no more of them. How many runs failed.
-fn each_failure(point: Point, mut attempt: impl FnMut() -> Result<()>) -> usize {
-    let mut failed = 0;
-    for n in 1..200 {
-        let armed = arm(point, n);
-        let outcome = attempt();
-        let fired = armed.fired();
-        drop(armed);
-        if let Err(error) = &outcome {
-            assert!(fired, "{error}");
-            failed += 1;
-        }
-        // What was refused is either told, or nothing that the result depends on.
-        attempt().unwrap_or_else(|e| panic!("after failure {n} of {point:?}: {e}"));
-        if !fired {
-            return failed;
-        }
-    }
-    panic!("{point:?}: it never comes to its end")
-}
-
 fn every_op_survives(backend: Arc<dyn Backend>, step: usize) {
     let device = Device::from_backend(backend.clone());
     let cases = sample(&device, if full() { 1 } else { step });
@@ -63,7 +42,7 @@ fn every_op_survives(backend: Arc<dyn Backend>, step: usize) {
     let mut failures = 0;
     for case in &cases {
         for point in [Point::Memory, Point::Compile, Point::Submit, Point::Thread] {
-            failures += each_failure(point, || {
+            failures += each_failure(point, || -> Result<()> {
                 if point == Point::Compile {
                     device.trim();
                 }
@@ -106,7 +85,7 @@ fn every_op_survives_every_failure_on_webgpu() {
 fn working_memory_that_cannot_be_had_is_an_error_of_one_evaluation() -> Result<()> {
     let device = Device::from_backend(Arc::new(CpuBackend::with_limit(1 << 30)));
     let x = Tensor::ones_on([64, 64], DType::F32, &device)?;
-    let failed = each_failure(Point::Memory, || {
+    let failed = each_failure(Point::Memory, || -> Result<()> {
         let y = std::thread::scope(|scope| {
             // A thread of its own has no working memory yet.
             scope.spawn(|| x.exp()?.matmul(&x.sin()?)?.softmax(-1)?.to_vec::<f32>()).join().expect("no panic")
@@ -133,7 +112,7 @@ fn files_are_whole_or_absent() -> Result<()> {
     for (files, (name, save, load)) in formats.into_iter().enumerate() {
         let path = folder.path().join(name);
         save(&path, &old)?;
-        let failed = each_failure(Point::File, || {
+        let failed = each_failure(Point::File, || -> Result<()> {
             let before = load(&path)?.to_vec::<i32>()?;
             let saved = save(&path, if before[0] == 1 { &new } else { &old });
             assert_eq!(count(), files + 1, "nothing is left beside {name}");

@@ -2,10 +2,13 @@
 //! malicious files.
 
 use std::io::Write;
+use std::sync::Arc;
+use wootz::metal::{MetalBackend, SoftOptions};
 use wootz::{
     DType, Device, HostMemory, Layout, NpzLimits, Result, Shape, Tensor, load_npy, load_npz, read_npy,
     read_npz, save_npy,
 };
+use wootz_cpu::CpuBackend;
 
 fn refused<T>(result: Result<T>, expected: &str) {
     match result {
@@ -30,8 +33,8 @@ fn layouts_over_foreign_memory_are_checked_at_both_ends() {
         let layout = Layout { shape: Shape::from(shape), strides: strides.iter().copied().collect(), offset };
         Tensor::from_host_on(HostMemory::new(vec![7u8; 64]), DType::U8, layout, &Device::cpu())
     };
-    refused(over(&[4], &[-1], 2), "no memory has");
-    refused(over(&[2, 2], &[isize::MAX, isize::MAX], 0), "no memory has");
+    refused(over(&[4], &[-1], 2), "out of range");
+    refused(over(&[2, 2], &[isize::MAX, isize::MAX], 0), "out of range");
     refused(over(&[65], &[1], 0), "element 64");
     refused(over(&[2], &[1, 1], 0), "2 strides");
     refused(over(&[1; 40], &[0; 40], 0), "at most 12 axes");
@@ -76,7 +79,7 @@ fn a_host_kernel_may_evaluate_a_tensor() -> Result<()> {
         out.copy_from_slice(&doubled);
     });
     let x = Tensor::from_slice(&[1f32, 2.0, 3.0, 4.0])?;
-    let y = Tensor::custom(&std::sync::Arc::new(kernel), &[&x], [4], DType::F32)?;
+    let y = Tensor::custom(&Arc::new(kernel), &[&x], [4], DType::F32)?;
     assert_eq!(y.add(1.0)?.to_vec::<f32>()?, [3.0, 5.0, 7.0, 9.0]);
     Ok(())
 }
@@ -149,5 +152,40 @@ fn threads_that_save_to_one_path_all_succeed() -> Result<()> {
     let values = load_npy(&path)?.to_vec::<i64>()?;
     assert!(values.iter().all(|v| *v == values[0]), "one save, whole");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing is left over");
+    Ok(())
+}
+
+#[test]
+fn a_team_has_at_least_one_thread_and_not_too_many() {
+    for count in [0, 1025, usize::MAX] {
+        refused(Device::set_cpu_threads(count), "1 to 1024 threads");
+    }
+}
+
+/// A run's buffers are released by whoever waits for it, not some time later by a thread of the driver.
+#[test]
+fn memory_is_free_as_soon_as_nobody_refers_to_it() -> Result<()> {
+    // Devices of this test alone: others would change what is live.
+    let mut devices = vec![
+        Device::from_backend(Arc::new(CpuBackend::with_limit(1 << 30))),
+        Device::from_backend(Arc::new(MetalBackend::soft(SoftOptions::default()))),
+    ];
+    #[cfg(feature = "webgpu")]
+    match wootz_webgpu::WebGpuBackend::new() {
+        Ok(backend) => devices.push(Device::from_backend(Arc::new(backend))),
+        Err(error) => wootz_testkit::skipped(&error.to_string()),
+    }
+    for device in devices {
+        let live = |device: &Device| device.memory().live;
+        let x = Tensor::ones([1000], DType::F32)?.to_device(&device)?;
+        drop(x.copied()?);
+        let before = live(&device);
+        for round in 0..300 {
+            let copy = x.copied()?;
+            assert!(live(&device) > before, "{device}");
+            drop(copy);
+            assert_eq!(live(&device), before, "{device}, round {round}");
+        }
+    }
     Ok(())
 }

@@ -200,7 +200,8 @@ fn a_users_kernel_is_a_node_like_any_other() -> Result<()> {
     let (backend, device) = profiled();
     let source = GpuSource {
         language: Language::Msl,
-        text: "constant float factor [[function_constant(0)]];
+        text: "#include <metal_stdlib>
+            constant float factor [[function_constant(0)]];
             kernel void blend(device const float* a [[buffer(0)]], device const float* b [[buffer(1)]],
                               device float* out [[buffer(2)]], uint i [[thread_position_in_grid]]) {
                 out[i] = a[i] * factor + b[i];

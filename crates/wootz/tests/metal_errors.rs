@@ -43,7 +43,7 @@ fn a_kernel_that_does_not_compile_names_itself_and_the_line() -> Result<()> {
 fn a_command_buffer_that_fails_fails_alone() -> Result<()> {
     let (_, device) = metal(1 << 30);
     let x = Tensor::from_slice_on(&[0i32, 0], &device)?;
-    let text = "kernel void traps(device const int* x [[buffer(0)]], device int* y [[buffer(1)]], uint i [[thread_position_in_grid]]) { y[i] = 7 / x[i]; }";
+    let text = "#include <metal_stdlib>\nkernel void traps(device const int* x [[buffer(0)]], device int* y [[buffer(1)]], uint i [[thread_position_in_grid]]) { y[i] = 7 / x[i]; }";
     let y = Tensor::custom(&msl("traps", text, 2), &[&x], [2], DType::I32)?;
     let message = y.to_vec::<i32>().unwrap_err().to_string();
     assert!(
@@ -85,7 +85,7 @@ fn sizes_beyond_limits_are_errors() -> Result<()> {
     let (backend, device) = metal(1 << 30);
     assert!(matches!(backend.allocate(1 << 45), Err(Error::OutOfMemory { .. })));
     let message = backend.upload(&backend.allocate(8)?, 4, &[0; 5]).unwrap_err().to_string();
-    assert!(message.contains("5 bytes at 4"), "{message}");
+    assert!(message.contains("5 bytes at offset 4"), "{message}");
     let low = wootz::metal::Device::soft(&SoftOptions::default())?;
     for bytes in [0, 1 << 45] {
         assert!(low.buffer(bytes, Storage::Shared).is_err());
@@ -105,7 +105,7 @@ fn f64_is_refused_with_the_reason() -> Result<()> {
 fn raw_batches_check_what_they_are_given() -> Result<()> {
     let device = wootz::metal::Device::soft(&SoftOptions::default())?;
     let other = wootz::metal::Device::soft(&SoftOptions::default())?;
-    let source = "kernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
+    let source = "#include <metal_stdlib>\nkernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
     let twice = device.kernel(source, "twice", &[])?;
     let x = device.buffer_from(&[1.0f32, 2.0])?;
     let go = |argument: Argument, threads: [u32; 3]| {
@@ -118,7 +118,7 @@ fn raw_batches_check_what_they_are_given() -> Result<()> {
     );
     assert!(message(go(Argument::from(&x), [2000, 1, 1])).contains("1 to 1024"));
     assert!(message(go(Argument::Bytes(vec![0; 5000]), [2, 1, 1])).contains("4096"));
-    assert!(message(go(Argument::Buffer(x.clone(), 8), [2, 1, 1])).contains("byte 8 of 8"));
+    assert!(message(go(Argument::Buffer(x.clone(), 8), [2, 1, 1])).contains("byte 8 of a buffer of 8"));
     let held = x.read::<f32>()?;
     let refused = go(Argument::from(&x), [2, 1, 1])?.run().unwrap_err().to_string();
     assert!(refused.contains("being read"), "{refused}");

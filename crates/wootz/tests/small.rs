@@ -1,6 +1,7 @@
 //! A few elementwise ops over few elements are computed without a plan, and nobody can tell but by the time.
 
-use wootz::{DType, Device, Index, Result, Tensor, eval};
+use wootz::{DType, Device, Index, Result, Tensor, Tiny, eval};
+use wootz_ir::ElementwiseOp;
 
 fn cpu(values: &[f32]) -> Result<Tensor> {
     Tensor::from_slice_on(values, &Device::cpu())
@@ -75,5 +76,47 @@ fn each_run_is_counted() -> Result<()> {
     let before = device.traffic_stats();
     x.add(1.0)?.eval()?;
     assert_eq!((device.traffic_stats() - before).submits, 1);
+    Ok(())
+}
+
+#[test]
+fn tiny_values_have_the_bits_of_a_plan() -> Result<()> {
+    let values = [f32::NAN, -0.0, 0.0, 1.5, f32::INFINITY, -3e38, 1e-40, 7.25];
+    for dtype in [DType::F32, DType::F64, DType::I32, DType::I64, DType::U32, DType::U64] {
+        let a = cpu(&values)?.cast(dtype)?.copied()?;
+        let b = cpu(&values)?.flip([0])?.cast(dtype)?.copied()?;
+        for op in [ElementwiseOp::Add, ElementwiseOp::Sub, ElementwiseOp::Mul, ElementwiseOp::Div] {
+            let Some(tiny) = Tiny::binary(op, &a, &b) else {
+                assert!(op == ElementwiseOp::Div && !dtype.is_float(), "{op:?} {dtype}");
+                continue;
+            };
+            let (planned, beside) = (Tensor::elementwise(op, &[&a, &b])?, a.sum()?);
+            eval([&planned, &beside])?;
+            assert_eq!(tiny.tensor().to_bytes()?, planned.to_bytes()?, "{op:?} {dtype}");
+            assert_eq!(tiny.tensor().shape(), planned.shape());
+            let now = Tensor::binary_now(op, &a, &b).expect("what is tiny is small");
+            assert_eq!(now.to_bytes()?, planned.to_bytes()?, "{op:?} {dtype}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn only_available_values_of_the_cpu_are_tiny() -> Result<()> {
+    let x = cpu(&[1.0, 2.0, 3.0])?;
+    let lazy = x.add(1.0)?;
+    assert!(Tiny::binary(ElementwiseOp::Add, &x, &lazy).is_none(), "not computed");
+    assert!(!Tiny::takes(ElementwiseOp::Add, &x, &cpu(&[1.0])?), "another shape");
+    assert!(!Tiny::takes(ElementwiseOp::FloorDivide, &x, &x), "it may fault");
+    let (long, square) = (cpu(&[0.5; 17])?, x.reshape([3, 1])?.copied()?);
+    assert!(Tiny::binary(ElementwiseOp::Add, &long, &long).is_none());
+    assert!(Tiny::binary(ElementwiseOp::Add, &square, &square).is_none());
+    let sums = [&long, &square].map(|t| Tensor::binary_now(ElementwiseOp::Add, t, t).expect("small"));
+    assert_eq!(sums[0].to_vec::<f32>()?, [1.0; 17]);
+    assert_eq!((sums[1].shape().to_vec(), sums[1].to_vec::<f32>()?), (vec![3, 1], vec![2.0, 4.0, 6.0]));
+    assert!(!wootz::is_small(&cpu(&[0.0; 1025])?));
+    let at = |i| Tiny::element(&x, i).and_then(|element| element.number()).map(|n| n.to_f64());
+    assert_eq!([at(0), at(-1), at(3), at(-4)], [Some(1.0), Some(3.0), None, None]);
+    assert!(Tiny::element(&lazy, 0).is_none() && Tiny::element(&x.reshape([3, 1])?, 0).is_none());
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Tensors from the outside: what a user of the crate relies on.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use wootz::{CustomKernel, DType, Device, GpuSource, Index, Language, Result, Tensor, compile};
 
 #[test]
@@ -55,6 +56,32 @@ fn random_numbers_repeat_and_have_the_right_moments() -> Result<()> {
         let count = dice.equal(face)?.count_nonzero([0], false)?.to_f64()?;
         assert!((800.0..1200.0).contains(&count), "{face}: {count}");
     }
+    Ok(())
+}
+
+/// How far counts are from equal ones: the chi-square statistic, in standard deviations above its mean.
+fn unevenness(counts: &[f64]) -> f64 {
+    let expected = counts.iter().sum::<f64>() / counts.len() as f64;
+    let chi_square: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();
+    let freedom = (counts.len() - 1) as f64;
+    (chi_square - freedom) / (2.0 * freedom).sqrt()
+}
+
+#[test]
+fn random_integers_are_equally_likely() -> Result<()> {
+    // Ranges of any size fall into as many classes; those of the large ones tell apart numbers that more of the bits give.
+    for (high, classes) in
+        [(6i64, 6i64), (300, 300), (100_003, 100), (3 << 30, 3), ((1 << 32) - 1, 5), (1 << 32, 16)]
+    {
+        let class = Tensor::integers([200_000], 0, high, 11, DType::I64)?.remainder(classes)?;
+        let mut counts = vec![0.0; classes as usize];
+        class.to_vec::<i64>()?.iter().for_each(|&class| counts[class as usize] += 1.0);
+        let unevenness = unevenness(&counts);
+        assert!(unevenness.abs() < 5.0, "{high}: {unevenness} deviations");
+    }
+    let most = Tensor::integers([1000], -5, (1 << 32) - 5, 3, DType::I64)?;
+    let (low, high) = (most.min()?.to_f64()?, most.max()?.to_f64()?);
+    assert!(low >= -5.0 && high < 4_294_967_291.0 && high - low > 4e9, "{low} to {high}");
     Ok(())
 }
 
@@ -193,7 +220,7 @@ fn a_kernel_for_another_device_is_refused_by_name() -> Result<()> {
     let kernel = Arc::new(CustomKernel::new("mine").with_source(source));
     let x = Tensor::from_slice(&[1.0f32])?.to_device(&Device::cpu())?;
     let error = Tensor::custom(&kernel, &[&x], [1], DType::F32)?.to_vec::<f32>().expect_err("no host code");
-    let message = "mine for f32 is not available on cpu: it is written for MSL only";
+    let message = "mine for f32 is not available on cpu: it is implemented for MSL only";
     assert_eq!(error.to_string(), message);
     Ok(())
 }
@@ -234,6 +261,26 @@ fn long_rows_are_sorted_by_all_workers() -> Result<()> {
 }
 
 #[test]
+fn extremes_of_long_rows_are_found_by_all_workers() -> Result<()> {
+    let n = 100_003;
+    let at = |places: &[(usize, f32)]| -> Result<Vec<i64>> {
+        let mut row = vec![0.5f32; n];
+        places.iter().for_each(|&(place, value)| row[place] = value);
+        let row = Tensor::from_slice_on(&row, &Device::cpu())?;
+        // As it lies in memory, and computed on the way.
+        let computed = row.mul(2.0)?;
+        assert_eq!(row.argmax(0)?.to_vec::<i64>()?, computed.argmax(0)?.to_vec::<i64>()?);
+        Ok([row.argmax(0)?.to_vec::<i64>()?, row.neg()?.argmin(0)?.to_vec()?].concat())
+    };
+    assert_eq!(at(&[])?, [0, 0], "the first of equals");
+    assert_eq!(at(&[(n - 1, 3.0)])?, [n as i64 - 1; 2]);
+    assert_eq!(at(&[(70_000, 3.0), (90_000, 3.0), (5, 2.0)])?, [70_000; 2]);
+    assert_eq!(at(&[(60_000, f32::NAN), (99_000, f32::NAN), (5, 7.0)])?, [60_000; 2], "the first NaN");
+    assert_eq!(at(&[(5, f32::INFINITY), (99_000, f32::NAN)])?, [99_000; 2]);
+    Ok(())
+}
+
+#[test]
 fn a_profile_says_which_kernels_took_the_time() -> Result<()> {
     let cpu = Device::from_name("cpu")?;
     let x = Tensor::from_slice_on(&[1.0f32; 64 * 64], &cpu)?.reshape([64, 64])?;
@@ -265,7 +312,7 @@ fn numbers_stand_on_either_side() -> Result<()> {
 #[test]
 fn from_vec_says_how_many_elements_a_shape_has() {
     let error = Tensor::from_vec(vec![1.0f32; 5], [2, 3]).unwrap_err().to_string();
-    assert!(error.contains("from_vec: 5 elements were given for shape [2, 3], which has 6"), "{error}");
+    assert!(error.contains("from_vec: got 5 elements for shape [2, 3], which has 6"), "{error}");
 }
 
 #[test]
@@ -297,5 +344,58 @@ fn elements_are_written_in_place_only_where_nobody_else_sees_them() -> Result<()
     assert!(x.write_in_place(&[0, 0], &7.0f32.to_ne_bytes())?);
     assert!(x.write_in_place(&[0, 3], &7.0f32.to_ne_bytes()).is_err());
     assert_eq!(x.to_vec::<f32>()?[0], 7.0);
+    Ok(())
+}
+
+/// Small matrices in memory are multiplied by plain loops, computed ones by packed kernels, in the same order.
+#[test]
+fn small_products_have_the_bits_of_packed_ones() -> Result<()> {
+    for (m, k, n) in [(4, 4, 4), (5, 13, 7), (16, 16, 16)] {
+        let x = Tensor::normal_on([6, m, k], 1, DType::F32, &Device::cpu())?;
+        let y = Tensor::normal_on([6, k, n], 2, DType::F32, &Device::cpu())?;
+        wootz::eval([&x, &y])?;
+        let computed = x.mul(1.0)?.matmul(&y)?;
+        assert_eq!(x.matmul(&y)?.to_bytes()?, computed.to_bytes()?, "{m}×{k}×{n}");
+    }
+    Ok(())
+}
+
+#[test]
+fn rows_of_batch_invariant_functions_do_not_depend_on_their_number() -> Result<()> {
+    let device = Device::cpu();
+    let weights = Tensor::normal_on([300, 96], 1, DType::F32, &device)?;
+    let x = Tensor::normal_on([5, 96], 2, DType::F32, &device)?;
+    for weights in [weights.t()?, weights.t()?.copied()?] {
+        let layer = compile(&device, move |x| Ok(vec![x[0].matmul(&weights)?])).batch_invariant(true);
+        let all = layer.call(&[&x])?[0].to_vec::<f32>()?;
+        for row in 0..5 {
+            let one = layer.call(&[&x.narrow(0, row, 1)?])?[0].to_vec::<f32>()?;
+            assert_eq!(one, all[row * 300..][..300], "row {row}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn plans_that_are_not_used_are_dropped_first() -> Result<()> {
+    let traced = Arc::new(AtomicUsize::new(0));
+    let count = traced.clone();
+    let double = compile(&Device::cpu(), move |x| {
+        count.fetch_add(1, Relaxed);
+        Ok(vec![(&x[0] * 2.0)?])
+    })
+    .keep_plans(3);
+    let call = |size: usize| -> Result<usize> {
+        let ones = Tensor::full_on([size], 1.0, DType::F32, &Device::cpu())?;
+        assert_eq!(double.call(&[&ones])?[0].to_vec::<f32>()?, vec![2.0; size]);
+        Ok(traced.load(Relaxed))
+    };
+    for size in [1, 2, 3, 1] {
+        call(size)?;
+    }
+    assert_eq!(traced.load(Relaxed), 3);
+    assert_eq!(call(4)?, 4, "in the place of the second, which was not used for the longest time");
+    assert_eq!((call(1)?, call(3)?, call(4)?), (4, 4, 4));
+    assert_eq!(call(2)?, 5);
     Ok(())
 }

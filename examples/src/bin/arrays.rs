@@ -1,7 +1,8 @@
-//! Arrays on a device that proved itself.
+//! Arrays on a validated device.
 //!
-//! A device is used for a family of ops only after that family agreed with the reference evaluator on it; `auto` then takes the
-//! device with the least estimated time. Narrow integers wrap as NumPy's do, views never copy, and reductions take any axes.
+//! A device runs a family of ops only after that family agreed with the reference evaluator on it; `auto` then
+//! chooses the device with the lowest estimated time. Narrow integers wrap like NumPy's, views never copy, and
+//! reductions take any axes.
 
 use wootz::{DType, Device, Result, Tensor};
 
@@ -22,7 +23,7 @@ fn main() -> Result<()> {
     let product = x.matmul(&x.t()?)?;
     println!("diagonal of x·xᵀ: {:?}", product.diagonal(0)?.to_vec::<f32>()?);
 
-    // Nothing has run for this one until it is asked for; then it is one fused pass.
+    // Nothing runs until the value is needed; then it is one fused pass.
     let y = x.neg()?.exp()?.add(1.0)?.reciprocal()?.sqrt()?;
     println!("mean of a chain: {:.6}", y.mean()?.to_f64()?);
     println!("device: {} ({})", device.name(), device.info().description);

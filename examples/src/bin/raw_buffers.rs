@@ -1,6 +1,7 @@
-//! Metal by hand: a device, buffers that host and device share, kernels from source, threadgroup sizes from the kernel.
+//! The Metal API: a device, buffers shared by host and device, kernels from source, threadgroup sizes from the
+//! kernel.
 //!
-//! It runs on the GPU of a Mac, and on SoftMetal, the software Metal device, on any other machine.
+//! It runs on a Mac's GPU, or on SoftMetal, the software Metal device, on any other machine.
 
 use wootz::Result;
 use wootz::metal::{Argument, Device, Grid, Storage};
@@ -36,7 +37,7 @@ fn main() -> Result<()> {
     let product = device.buffer(16, Storage::Shared)?;
     let with = |out, size| [Argument::from(&a), Argument::from(&b), Argument::from(out), size];
 
-    // Both kernels go to the device in one command buffer, and are waited for once.
+    // Both kernels are submitted in one command buffer, with a single wait.
     let timing = device
         .batch()
         .dispatch(&add, &with(&sum, Argument::value(4u32)), Grid::Threads([4, 1, 1]), add.group_1d(4))?

@@ -1,5 +1,5 @@
-//! A token loop over Q4_K weights. The whole step (embedding, four layers, logits, the choice of the next token) is one plan
-//! that is built once and replayed: the device gets one batch per token, and only the token's number comes back.
+//! A token loop over Q4_K weights. The entire step (embedding, four layers, logits, greedy sampling) is one plan that
+//! is created once and replayed: the device gets one batch per token, and only the token id is read back.
 
 use wootz::{Activations, BlockFormat, DType, Device, Result, Tensor, compile};
 
@@ -8,7 +8,7 @@ const VOCABULARY: usize = 512;
 const LAYERS: usize = 4;
 const TOKENS: usize = 16;
 
-/// A matrix as rows of Q4_K blocks, and the numbers that the blocks stand for.
+/// A matrix as rows of Q4_K blocks, and its dequantised values.
 struct Matrix {
     coded: Tensor,
     plain: Tensor,
@@ -29,7 +29,7 @@ fn matrix(rows: usize, seed: u64, device: &Device) -> Result<Matrix> {
     })
 }
 
-/// The logits after a token; `plain` takes the weights as floats instead of blocks.
+/// The logits after a token; `plain` uses float weights instead of blocks.
 fn logits(token: &Tensor, embedding: &Matrix, layers: &[Matrix], plain: bool) -> Result<Tensor> {
     let product = |x: &Tensor, m: &Matrix| match plain {
         true => x.matmul(&m.plain.t()?),
@@ -49,7 +49,7 @@ fn main() -> Result<()> {
         (0..LAYERS).map(|i| matrix(WIDTH, 2 + i as u64, &device)).collect::<Result<_>>()?;
     let start = Tensor::from_slice_on(&[7i32], &device)?;
 
-    // Blocks against the numbers they stand for: the activations' rounding to 8 bits is all that differs.
+    // Blocks against dequantised weights: only the rounding of activations to 8 bits differs.
     let coded = logits(&start, &embedding, &layers, false)?.to_vec::<f32>()?;
     let plain = logits(&start, &embedding, &layers, true)?.to_vec::<f32>()?;
     let size = plain.iter().map(|v| v.abs()).fold(0.0, f32::max);
@@ -58,7 +58,7 @@ fn main() -> Result<()> {
 
     let step = compile(&device, move |t| {
         let logits = logits(&t[0], &embedding, &layers, false)?;
-        // The token just written is not written again, so that the loop goes on.
+        // Do not repeat the last token, so that the loop goes on.
         let same = Tensor::iota_on([1, VOCABULARY], t[0].device())?.equal(t[0].reshape([1, 1])?)?;
         let masked = same.where_(f64::NEG_INFINITY, &logits)?;
         Ok(vec![masked.argmax(-1)?.cast(DType::I32)?.reshape([1])?])

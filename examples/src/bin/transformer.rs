@@ -1,7 +1,8 @@
-//! A transformer's kernels: norm, rotary embedding, attention over a cache of keys and values, gated feed-forward.
+//! A transformer block: norm, rotary embedding, attention with a KV cache, gated feed-forward network.
 //!
-//! The block runs token by token, as a model writes. Keys and values live in two buffers that the caller donates: each step
-//! writes one row in place and attends over what is there. The same tokens read at once must give the same last row.
+//! The block runs token by token, as in decoding. Keys and values are in two buffers that the caller donates: each
+//! step writes one row in place and attends over all rows so far. Processing the same tokens at once must give the
+//! same last row.
 
 use wootz::{AttentionOptions, Compiled, DType, Device, Result, RopeStyle, Tensor, compile};
 
@@ -67,7 +68,7 @@ fn empty_cache(device: &Device) -> Result<Tensor> {
     Tensor::full_on([1, HEADS, CONTEXT, HEAD], 0, DType::F32, device)?.copied()?.donate()
 }
 
-/// The last row of the output after all rows of `x`, `at_once` or one by one.
+/// The last row of the output after all rows of `x`, processed `at_once` or one by one.
 fn last_row(step: &Compiled, x: &Tensor, device: &Device, at_once: bool) -> Result<Vec<f32>> {
     let mut cache = [empty_cache(device)?, empty_cache(device)?];
     let count = x.shape()[0];

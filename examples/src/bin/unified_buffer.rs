@@ -1,12 +1,12 @@
-//! Memory that host and device share: used where it lies, written by the device, read by the host, never stale.
+//! Memory shared by host and device: used in place, written by the device, read by the host, never stale.
 //!
-//! There is one owner per buffer. A value that the device has written is what the host reads next, because asking for it waits
-//! for the work; there is no dirty flag to forget.
+//! Each buffer has one owner. The host always reads what the device has written, because reading waits for the work;
+//! there is no dirty flag to forget.
 
 use std::sync::Arc;
 use wootz::{DType, Device, HostMemory, Layout, Result, Shape, Tensor};
 
-/// Host memory with another handle on it.
+/// Host memory with a second handle.
 struct Shared(Arc<Vec<u8>>);
 
 impl AsRef<[u8]> for Shared {
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     let bytes: Vec<u8> = (0..1024u32).flat_map(|i| (i as f32).to_le_bytes()).collect();
     let owner = Arc::new(bytes);
 
-    // The device reads the host's memory: what it holds is counted, and where it can it copies nothing.
+    // The device reads the host's memory in place if it can; its handles are counted.
     let before = device.memory().misses;
     let memory = HostMemory::new(Shared(owner.clone()));
     let x = Tensor::from_host_on(memory, DType::F32, Layout::contiguous(&Shape::from([1024])), &device)?;
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     println!("allocations for it: {}", device.memory().misses - before);
     println!("sum on the device: {}", x.sum()?.to_f64()?);
 
-    // A buffer of the device, written in place four times; the host sees each write.
+    // A device buffer, written in place four times; the host sees each write.
     let mut buffer = Tensor::full_on([8], 0.0, DType::F32, &device)?.copied()?.donate()?;
     let mut seen = Vec::new();
     for i in 0..4 {
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
     println!("host reads what the device wrote: {seen:?}");
     println!("at the end: {:?}", buffer.to_vec::<f32>()?);
 
-    // Once nobody uses it, the host has its memory back.
+    // Once it is unused, the host has its memory back.
     drop(x);
     device.trim();
     println!("handles after: {}", Arc::strong_count(&owner));

@@ -2,15 +2,18 @@
 
 mod arrays;
 mod gguf;
+mod http;
 mod metal;
 mod models;
+mod mpi;
 
 use crate::Target;
 pub use gguf::make_corpus as make_gguf_corpus;
 pub use metal::make_corpus as make_metal_corpus;
+pub use mpi::make_corpus as make_mpi_corpus;
 
 /// All of them.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 13] = [
     gguf::GGUF,
     arrays::NPY,
     arrays::NPZ,
@@ -22,4 +25,6 @@ pub const TARGETS: [Target; 11] = [
     metal::MSL,
     metal::CACHE,
     metal::METALLIB,
+    http::HTTP,
+    mpi::MPI,
 ];

@@ -136,6 +136,8 @@ __attribute__((objc_root_class)) @interface NSObject <NSObject> {
 - (T)objectAtIndex:(NSUInteger)index;
 - (T)objectAtIndexedSubscript:(NSUInteger)index;
 - (BOOL)containsObject:(T)item;
+- (void)getObjects:(T[])objects;
+- (void)getObjects:(T[])objects range:(NSRange)range;
 @end
 @interface NSMutableArray<T> : NSArray
 + (instancetype)arrayWithCapacity:(NSUInteger)capacity;

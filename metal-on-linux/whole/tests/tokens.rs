@@ -1,6 +1,7 @@
 //! A real model through the driver for Apple's Metal: greedy tokens are the CPU's, and nothing of a batch stays.
 //!
-//! `WOOTZ_SMOLLM2` names the file; `scripts/check-metal-host` sets it where the model is there or can be pulled.
+//! `WOOTZ_SMOLLM2` names the file. `scripts/check-metal-host` sets it, and leaves this test out, saying so, where the model cannot be
+//! pulled.
 
 use metalhost::{live, take_reports};
 use std::sync::Arc;
@@ -28,10 +29,7 @@ fn greedy(path: &std::ffi::OsStr, device: &Device, count: usize) -> Vec<u32> {
 
 #[test]
 fn greedy_tokens_of_a_real_model_are_the_cpus() {
-    let Some(path) = std::env::var_os("WOOTZ_SMOLLM2") else {
-        println!("skipped: WOOTZ_SMOLLM2 does not name a model");
-        return;
-    };
+    let path = std::env::var_os("WOOTZ_SMOLLM2").expect("WOOTZ_SMOLLM2 names the model's file");
     let metal = Device::from_name("metal").expect("the device");
     let driver =
         metal.info().facts.iter().find(|(name, _)| name == "driver").map(|(_, value)| value.as_str());

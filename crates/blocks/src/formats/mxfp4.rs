@@ -24,7 +24,8 @@ pub fn half_scale(e: u8) -> f32 {
     f32::from_bits(if e < 2 { 0x0020_0000 << e } else { u32::from(e - 1) << 23 })
 }
 
-fn nearest(x: f32) -> u8 {
+/// The code whose value, doubled, is nearest.
+pub(super) fn nearest(x: f32) -> u8 {
     let m = x.abs();
     let code: u8 =
         TABLE[..8].windows(2).map(|p| u8::from(m > (f32::from(p[0]) + f32::from(p[1])) * 0.5)).sum();

@@ -1,4 +1,4 @@
-//! Floats stored one by one, so that a tensor of any format has one set of functions.
+//! Unquantised floats as blocks of one value, so that all formats share one set of functions.
 
 use half::{bf16, f16};
 

@@ -1,4 +1,4 @@
-//! What the K formats share: 256 values as groups, whose scales and offsets are themselves quantised.
+//! Common code of the K formats: 256 values in groups, whose scales and offsets are themselves quantised.
 
 use half::f16;
 

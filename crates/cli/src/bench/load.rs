@@ -1,4 +1,4 @@
-//! `wootz bench --serve URL`: how a server answers under load, ours or another that speaks OpenAI's API.
+//! `wootz bench --serve URL`: load-test a server, ours or any other with OpenAI's API.
 
 use crate::http::{self, Url};
 use crate::models::Failure;
@@ -8,28 +8,31 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// What load to make.
+/// The load to generate.
 #[derive(clap::Args)]
 pub struct Load {
-    /// Measure a server that speaks OpenAI's API instead: latency and throughput under load
+    /// Benchmark a server with an OpenAI-compatible API instead: latency and throughput under load
     #[arg(long, value_name = "URL")]
     pub serve: Option<String>,
-    /// Requests to send
+    /// Number of requests to send
     #[arg(long, default_value_t = 32, value_name = "COUNT", requires = "serve")]
     requests: usize,
-    /// Requests per second, arriving at random (0 = a fixed number of them at once, see --streams)
+    /// Requests per second, with random arrivals (0 = a fixed number of concurrent requests, see --streams)
     #[arg(long, default_value_t = 0.0, value_name = "RATE", requires = "serve")]
     rate: f64,
-    /// Requests at once, where --rate is 0
+    /// Number of concurrent requests if --rate is 0
     #[arg(long, default_value_t = 4, value_name = "COUNT", requires = "serve")]
     streams: usize,
-    /// Words of each prompt
+    /// Prompt length in words
     #[arg(long, default_value_t = 64, value_name = "WORDS", requires = "serve")]
     prompt_words: usize,
-    /// Words at the beginning that all prompts have in common
+    /// Number of leading words that all prompts share
     #[arg(long, default_value_t = 0, value_name = "WORDS", requires = "serve")]
     shared_words: usize,
-    /// Tokens to generate
+    /// Random seed of the prompts: with another one, no prompt is in the server's cache
+    #[arg(long, default_value_t = 0, value_name = "SEED", requires = "serve")]
+    seed: u64,
+    /// Number of tokens to generate
     #[arg(long, default_value_t = 64, value_name = "TOKENS", requires = "serve")]
     tokens: usize,
     /// API key of the server
@@ -37,7 +40,7 @@ pub struct Load {
     key: Option<String>,
 }
 
-/// One request's times.
+/// Timings of one request.
 struct Sample {
     first: Duration,
     gaps: Vec<Duration>,
@@ -59,7 +62,7 @@ impl Load {
             || !self.rate.is_finite()
             || self.rate < 0.0
         {
-            return Err("there must be requests: check --requests, --streams and --rate".into());
+            return Err("nothing to send: check --requests, --streams and --rate".into());
         }
         let model = self.model(&url)?;
         let (samples, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -73,7 +76,7 @@ impl Load {
                 let mut random = fastrand::Rng::with_seed(1);
                 for index in 0..self.requests {
                     scope.spawn(move || one(index));
-                    // Gaps of a Poisson process.
+                    // Poisson arrivals.
                     let gap = -(1.0 - random.f64()).ln() / self.rate;
                     std::thread::sleep(Duration::from_secs_f64(gap.min(60.0)));
                 }
@@ -103,10 +106,10 @@ impl Load {
         Ok(name.ok_or_else(|| format!("/v1/models: status {status}: {text}"))?.to_owned())
     }
 
-    /// Words that differ from request to request after those that all have.
+    /// A prompt: the shared prefix, then words that differ from request to request.
     fn prompt(&self, index: usize) -> String {
         let mut shared = fastrand::Rng::with_seed(7);
-        let mut own = fastrand::Rng::with_seed(1000 + index as u64);
+        let mut own = fastrand::Rng::with_seed((self.seed << 32) + 1000 + index as u64);
         let word = |random: &mut fastrand::Rng| WORDS[random.usize(..WORDS.len())];
         let first = (0..self.shared_words).map(|_| word(&mut shared)).collect::<Vec<_>>();
         let rest = (self.shared_words..self.prompt_words.max(self.shared_words + 1)).map(|_| word(&mut own));
@@ -146,9 +149,9 @@ impl Load {
             }
             (last, chunks) = (Some(now), chunks + 1);
         }
-        // Servers that tell no usage send a token in each chunk.
+        // Servers that report no usage send one token per chunk.
         sample.tokens = if sample.tokens == 0 { chunks } else { sample.tokens };
-        if ended { Ok(sample) } else { Err("the stream ended before the answer".into()) }
+        if ended { Ok(sample) } else { Err("the stream ended before the answer was complete".into()) }
     }
 }
 
@@ -201,7 +204,7 @@ fn print(report: &Value) {
     outln!("{}", paint(DIM, format!("{prompt} prompt tokens, {cached} of them cached")));
     let errors = report["errors"].as_array().map_or(&[][..], Vec::as_slice);
     if let Some(first) = errors.first() {
-        outln!("{} errors, the first: {}", errors.len(), first.as_str().unwrap_or(""));
+        outln!("{} errors; the first: {}", errors.len(), first.as_str().unwrap_or(""));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where and when a run happens.
+//! The machine and the time of a run.
 
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ pub fn describe() -> Machine {
     }
 }
 
-/// A line `name : value` of a file of the kernel.
+/// The value of a `name : value` line in a /proc file.
 fn proc_value(file: &str, name: &str) -> Option<String> {
     let text = std::fs::read_to_string(file).ok()?;
     let line = text.lines().find(|l| l.starts_with(name))?;
@@ -37,14 +37,14 @@ fn memory() -> Option<u64> {
     sysctl("hw.memsize")?.parse().ok()
 }
 
-/// The time in UTC as RFC 3339.
+/// The current time in UTC, as RFC 3339.
 pub fn now() -> String {
     rfc3339(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()))
 }
 
 fn rfc3339(seconds: u64) -> String {
     let (days, rest) = (seconds / 86400, seconds % 86400);
-    // Days since 0000-03-01, in eras of 400 years: a leap day is then the last of its year.
+    // Days since 0000-03-01, in eras of 400 years, which puts leap days at the end of the year.
     let day = days + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

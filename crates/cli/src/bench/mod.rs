@@ -1,9 +1,10 @@
-//! `wootz bench`: how fast, against what, and how near the limit.
+//! `wootz bench`: measure speed against other libraries and against the machine's limits.
 //!
-//! Cases are data (`cases`), one runner measures them in turns (`runner`), peers are programs of their own (`peer`), and
-//! `wootz-report` shows what came out.
+//! Cases are data (`cases`), a single runner measures them in turn (`runner`), peers are separate programs (`peer`),
+//! and `wootz-report` presents the results.
 
 mod cases;
+mod distributed;
 mod everyday;
 mod load;
 mod machine;
@@ -22,21 +23,22 @@ use std::process::ExitCode;
 use wootz::{Device, DeviceKind};
 use wootz_report::{Run, Skipped};
 
-/// Measure speed, as a fraction of the machine's limit and next to other libraries
+/// Measure speed, as a fraction of the machine's limit and against other libraries
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   wootz bench --quick                          every suite in under a minute
   wootz bench --peers --html report.html       beside other libraries (bench/peers/setup installs them), as a page
   wootz bench --suite load --peers llama_cpp   decoding while other processes keep the cores busy
+  mpirun -n 2 wootz bench --suite distributed -m MODEL
   wootz bench --suite everyday                 ordinary array programs in Python, beside NumPy
   wootz bench --json new.json --compare old.json
   wootz bench --from old.json --html report.html")]
 pub struct Args {
-    /// Devices to benchmark [default: all but software devices]
+    /// Devices to benchmark [default: all hardware devices]
     #[arg(long, env = "WOOTZ_DEVICE", value_delimiter = ',')]
     device: Vec<String>,
-    /// Suites to run [default: all but load and everyday]
+    /// Suites to run [default: all but load, distributed and everyday]
     #[arg(long, value_enum, value_delimiter = ',')]
     suite: Vec<Suite>,
     /// Run only cases whose name contains this text
@@ -45,23 +47,22 @@ pub struct Args {
     /// Models for the llm suite: GGUF files or known names [default: known models already pulled]
     #[arg(short, long, value_name = "MODEL")]
     model: Vec<String>,
-    /// Fewer repeats; takes less than a minute
+    /// Fewer repetitions; takes less than a minute
     #[arg(long)]
     quick: bool,
     /// Seconds per case and library [default: 1, up to 5 while results are noisy; 0.1 with --quick]
     #[arg(long)]
     seconds: Option<f64>,
-    /// Libraries to compare with on the same data: all, or any of numpy, mlx, candle, burn, burn-wgpu,
-    /// llama_cpp
+    /// Libraries to compare with on the same data: all, or any of numpy, mlx, candle, burn, burn-wgpu, llama_cpp
     #[arg(long, value_name = "NAMES", num_args = 0..=1, default_missing_value = "all", value_delimiter = ',')]
     peers: Vec<String>,
-    /// Your own program to compare with, speaking the protocol of bench/peers/README.md
+    /// Your own program to compare with, using the protocol in bench/peers/README.md
     #[arg(long, value_name = "PROGRAM")]
     peer: Vec<PathBuf>,
     /// Show a saved run instead of running benchmarks
     #[arg(long, value_name = "FILE", conflicts_with_all = ["quick", "seconds", "peers", "peer", "device", "suite", "filter", "model"])]
     from: Option<PathBuf>,
-    /// Compare with a saved run: what got faster or slower
+    /// Compare with a saved run and list what got faster or slower
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
     /// Write JSON to a file, or to stdout instead of the table
@@ -70,13 +71,13 @@ pub struct Args {
     /// Write a self-contained HTML report: rooflines, bar charts, a sortable table
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the charts as one SVG picture
+    /// Write the charts as a single SVG file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Metal kernel counters for the report [default: docs/metal-kernels.json if it exists]
     #[arg(long, value_name = "FILE")]
     counters: Option<PathBuf>,
-    /// Only be busy: a neighbour of the load suite
+    /// Only keep a core busy: a background process of the load suite
     #[arg(long, hide = true)]
     spin: bool,
     #[command(flatten)]
@@ -90,10 +91,13 @@ pub fn run(args: &Args) -> Outcome {
     if let Some(url) = &args.load.serve {
         return args.load.run(url, args.json.is_some());
     }
+    if distributed::is_asked_for(args)? {
+        return distributed::run(args);
+    }
     if everyday::is_asked_for(args)? {
         return everyday::run(args);
     }
-    // Whatever can be wrong with files is said before anything is measured.
+    // Report problems with files before measuring anything.
     let outputs = Outputs::open(args)?;
     let old = args.compare.as_deref().map(outputs::read_run).transpose()?;
     let run = match &args.from {
@@ -134,7 +138,7 @@ fn measure(args: &Args) -> Fallible<Run> {
     tell(&failed);
     skipped.extend(failed);
     if !complete {
-        let text = format!("interrupted after {} cases: these results are partial", cases.len());
+        let text = format!("interrupted after {} cases; results are partial", cases.len());
         anstream::eprintln!("{}", paint(KNOWN, text));
     }
     Ok(Run {
@@ -151,14 +155,14 @@ fn measure(args: &Args) -> Fallible<Run> {
     })
 }
 
-/// Says what does not take part, and why.
+/// Reports what was skipped, and why.
 fn tell(skipped: &[Skipped]) {
     for skip in skipped {
         anstream::eprintln!("{} {}: {}", paint(KNOWN, "skipped"), skip.name, skip.reason);
     }
 }
 
-/// The devices named, or all that are hardware. What `auto` stands for is measured device by device.
+/// The devices named, or all hardware devices. `auto` is skipped: the devices behind it are measured one by one.
 fn devices(names: &[String]) -> Fallible<Vec<Device>> {
     let named: Vec<&String> = names.iter().filter(|n| !n.is_empty() && *n != "auto").collect();
     if !named.is_empty() {
@@ -173,13 +177,13 @@ fn devices(names: &[String]) -> Fallible<Vec<Device>> {
     devices.retain(|d| d.info().kind != DeviceKind::Software);
     if !software.is_empty() {
         let text =
-            format!("not measured unless named by --device: {} (imitated in software)", software.join(", "));
+            format!("software devices are measured only if named with --device: {}", software.join(", "));
         anstream::eprintln!("{}", paint(DIM, text));
     }
     Ok(devices)
 }
 
-/// The cases asked for, and what cannot be had.
+/// The selected cases, and those that are unavailable.
 fn selected(args: &Args) -> Fallible<(Vec<Case>, Vec<Skipped>)> {
     let all = [Suite::Core, Suite::Overhead, Suite::Memory, Suite::Llm];
     let suites = if args.suite.is_empty() { all.as_slice() } else { args.suite.as_slice() };
@@ -188,7 +192,7 @@ fn selected(args: &Args) -> Fallible<(Vec<Case>, Vec<Skipped>)> {
     if let Some(suite) = suites.iter().find(|suite| matches!(suite, Suite::Llm | Suite::Load)) {
         models = cases::find_models(&args.model)?;
         if models.is_empty() {
-            let reason = "no model was pulled yet: wootz pull smollm2, or --model FILE";
+            let reason = "no model has been pulled; run wootz pull smollm2, or pass --model FILE";
             skipped.push(Skipped { name: suite.name().into(), reason: reason.into() });
         }
     }

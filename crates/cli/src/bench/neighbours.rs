@@ -1,14 +1,14 @@
-//! Busy neighbours: processes that keep cores from the contenders of a case, as other programs of a user would.
+//! Background load: processes that compete with the contenders of a case for cores, as a user's other programs would.
 
 use super::cases::Fallible;
 use std::io::Read;
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// Processes that compute as long as this lives.
+/// Busy processes, stopped when this is dropped.
 pub struct Neighbours(Vec<Child>);
 
 impl Neighbours {
-    /// Starts `count` of them: this program, told to be busy.
+    /// Starts `count` busy copies of this program.
     pub fn start(count: usize) -> Fallible<Neighbours> {
         let mut neighbours = Neighbours(vec![]);
         for _ in 0..count {
@@ -29,7 +29,7 @@ impl Drop for Neighbours {
     }
 }
 
-/// What a neighbour does: it computes until its input ends, which it does at the latest with the process that started it.
+/// The body of a busy process: computes until its stdin closes, at the latest when its parent exits.
 pub fn spin() -> ExitCode {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());

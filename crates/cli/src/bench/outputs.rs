@@ -1,4 +1,4 @@
-//! Where results go. Paths are tried before the run, so that an hour of measuring is not lost to a typing error.
+//! Output files. Paths are checked before the run, so that a typo does not cost an hour of measuring.
 
 use super::Args;
 use super::cases::Fallible;
@@ -12,7 +12,7 @@ pub struct Outputs {
     counted: Vec<Counted>,
 }
 
-/// Where the project keeps its counted Metal kernels.
+/// The project's own counters of its Metal kernels.
 const COUNTED: &str = "docs/metal-kernels.json";
 
 impl Outputs {
@@ -48,14 +48,14 @@ impl Outputs {
     }
 }
 
-fn write(path: &Path, text: &str) -> Fallible<()> {
+pub fn write(path: &Path, text: &str) -> Fallible<()> {
     std::fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))?;
     eprintln!("wrote {}", path.display());
     Ok(())
 }
 
 /// Opens a file for writing without changing it.
-fn try_to_write(path: &Path) -> Fallible<()> {
+pub fn try_to_write(path: &Path) -> Fallible<()> {
     if path == Path::new("-") {
         return Ok(());
     }
@@ -64,7 +64,7 @@ fn try_to_write(path: &Path) -> Fallible<()> {
         .append(true)
         .create(true)
         .open(path)
-        .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     if new {
         let _ = std::fs::remove_file(path);
     }
@@ -81,7 +81,7 @@ fn read_counted(path: &Path) -> Fallible<Vec<Counted>> {
     Ok(wootz_report::parse_counted(&text, &path.display().to_string())?)
 }
 
-/// One chip of each generation and the largest ones: the rest lies between.
+/// One chip of each generation plus the largest ones; the others lie in between.
 const SHOWN: [&str; 6] = ["m1", "m2-max", "m3-max", "m4", "m4-max", "m5"];
 
 fn chips() -> Vec<Chip> {

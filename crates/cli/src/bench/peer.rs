@@ -1,4 +1,4 @@
-//! Peers: programs that run the same cases on the same data, one turn at a time (`bench/peers/README.md` has the protocol).
+//! Peers: other programs that run the same cases on the same data in turn (the protocol is in `bench/peers/README.md`).
 
 use super::cases::{Case, Fallible, Ready};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use wootz::{DType, Device};
 use wootz_report::Skipped;
 
-/// A folder of inputs that disappears with the run.
+/// A temporary folder for inputs, removed after the run.
 pub struct Data(PathBuf);
 
 impl Data {
@@ -18,7 +18,7 @@ impl Data {
         Ok(Data(path))
     }
 
-    /// The request that hands a case over; none when its inputs have no common file format.
+    /// The request that transfers a case; `None` if its inputs have no common file format.
     pub fn save(&self, case: &Case, ready: &Ready) -> Option<Value> {
         let mut paths = Vec::new();
         for (i, tensor) in ready.inputs.iter().enumerate() {
@@ -42,27 +42,27 @@ impl Drop for Data {
 pub struct Peer {
     pub name: String,
     pub version: String,
-    /// False once it ended or spoke nonsense.
+    /// False once it has exited or sent an invalid reply.
     pub alive: bool,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-/// A peer of this project, in `bench/peers`.
+/// A peer from `bench/peers`.
 struct Known {
     name: &'static str,
-    /// What `bench/peers/setup` calls it.
+    /// Its name in `bench/peers/setup`.
     package: &'static str,
     program: Program,
-    /// The device of ours without which `all` leaves it out: on a software GPU it takes minutes for a case.
+    /// Our device that must be measured for `all` to include this peer: on a software GPU a case takes minutes.
     beside: Option<&'static str>,
 }
 
 enum Program {
-    /// Run by Python.
+    /// A Python script.
     Script,
-    /// Compiled, with these arguments.
+    /// A compiled program with these arguments.
     Binary(&'static [&'static str]),
 }
 
@@ -75,8 +75,7 @@ const KNOWN: [Known; 6] = [
     Known { name: "llama_cpp", package: "llama_cpp", program: Program::Script, beside: None },
 ];
 
-/// Starts the peers asked for. Known ones that cannot start are skipped with the reason; a program named by its path
-/// must start.
+/// Starts the selected peers. Known peers that fail to start are skipped with the reason; one given by path must start.
 pub fn start(
     names: &[String],
     programs: &[PathBuf],
@@ -103,7 +102,8 @@ pub fn start(
     Ok((peers, skipped))
 }
 
-/// The folder of peers: `WOOTZ_PEERS`, or bench/peers here, or where this program was built.
+/// The peers folder: `WOOTZ_PEERS`, bench/peers in the current folder, or in the source tree this program was built
+/// from.
 fn folder() -> PathBuf {
     if let Some(path) = std::env::var_os("WOOTZ_PEERS") {
         return path.into();
@@ -133,7 +133,7 @@ fn command(known: &Known) -> Fallible<Command> {
 
 impl Peer {
     fn start(name: &str, mut command: Command) -> Fallible<Peer> {
-        // Ctrl-C is for us: it must not reach peers, which would die in the middle of a turn.
+        // Ctrl-C is for us: it must not kill peers in the middle of a turn.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child =
@@ -141,7 +141,7 @@ impl Peer {
         let (Some(input), Some(output), Some(errors)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err("its streams are missing".into());
+            return Err("cannot open its stdin and stdout".into());
         };
         let mut peer = Peer {
             name: name.into(),
@@ -154,12 +154,12 @@ impl Peer {
         let hello = match peer.ask(&json!({ "hello": 1 })) {
             Ok(hello) => hello,
             Err(error) => {
-                // It may live on, stopped; its last words end with it.
+                // It may still be running; killing it ends its stderr.
                 let _ = peer.child.kill();
                 return Err(last_line(errors).map_or(error, Into::into));
             }
         };
-        // Whatever it says later goes nowhere, but must not fill the pipe.
+        // Drain and discard stderr, so that the pipe never fills up.
         std::thread::spawn(move || std::io::copy(&mut { errors }, &mut std::io::sink()));
         peer.version = hello["version"].as_str().unwrap_or_default().into();
         Ok(peer)
@@ -177,17 +177,17 @@ impl Peer {
         }
     }
 
-    /// Stops the program between questions: threads of some libraries go on spinning for a tenth of a second, on the
+    /// Suspends the process between questions: the threads of some libraries keep spinning for a tenth of a second, on
     /// cores that the next contender needs.
     #[cfg(unix)]
     fn set_running(&self, running: bool) {
         use rustix::process::{Pid, Signal, kill_process_group};
         let signal = if running { Signal::CONT } else { Signal::STOP };
-        // A program that has ended takes no signal; the exchange says so.
+        // Signalling a process that has exited fails; the exchange reports that.
         let _ = kill_process_group(Pid::from_child(&self.child), signal);
     }
 
-    /// Where programs cannot be stopped, waits until their threads sleep.
+    /// Where processes cannot be suspended, waits until their threads sleep.
     #[cfg(not(unix))]
     fn set_running(&self, running: bool) {
         if !running {
@@ -200,12 +200,12 @@ impl Peer {
         self.input.flush()?;
         let mut line = String::new();
         if self.output.read_line(&mut line)? == 0 {
-            return Err("it ended in the middle of the run".into());
+            return Err("it exited during the run".into());
         }
-        serde_json::from_str(&line).map_err(|e| format!("it answered {line:?}: {e}").into())
+        serde_json::from_str(&line).map_err(|e| format!("invalid reply {line:?}: {e}").into())
     }
 
-    /// Hands a case over; false when the peer does not have it.
+    /// Sends a case; false if the peer does not support it.
     pub fn prepare(&mut self, request: &Value) -> Fallible<bool> {
         Ok(self.ask(request)?["ready"].as_bool().unwrap_or(false))
     }
@@ -215,12 +215,12 @@ impl Peer {
         let answer = self.ask(&json!({ "turn": repeats }))?;
         match answer["seconds"].as_f64() {
             Some(seconds) if seconds > 0.0 => Ok(seconds),
-            _ => Err(format!("it gave no time: {answer}").into()),
+            _ => Err(format!("its reply has no time: {answer}").into()),
         }
     }
 }
 
-/// The last words of a program that ended.
+/// The last lines on stderr of a process that exited.
 fn last_line(errors: impl std::io::Read) -> Option<String> {
     let lines: Vec<String> = BufReader::new(errors).lines().map_while(Result::ok).collect();
     lines.into_iter().rev().find(|l| !l.trim().is_empty())

@@ -1,4 +1,4 @@
-//! The runner: every contender takes turns on every case.
+//! The runner: contenders take turns on every case.
 
 use super::cases::{Case, Fallible, Ready, Suite};
 use super::neighbours::Neighbours;
@@ -12,45 +12,46 @@ use wootz::{Calibration, Device, DeviceKind};
 use wootz_report as report;
 use wootz_report::{Contender, Kind, Measured, Memory, Outcome, Share, Skipped, Times};
 
-/// What a turn should last at least, so that neither the clock nor one interruption matters.
+/// Minimum duration of a turn, so that neither clock resolution nor a single interruption matters.
 const TURN: f64 = 10e-3;
-/// And in the load suite: many time slices, so that a turn has its part of good and bad luck.
+/// The same for the load suite: many time slices, so that a turn averages over the scheduler's decisions.
 const LOADED_TURN: f64 = 0.5;
-/// How long a contender runs before it is timed: until the scheduler has spread its threads over idle cores.
+/// Warm-up before timing: time for the scheduler to spread a contender's threads over idle cores.
 const WARM: Duration = Duration::from_millis(10);
-/// A contender that takes this long for one execution is not asked again.
+/// A contender that takes this long for one execution gets no further turns.
 const SLOW: f64 = 3.0;
 const MOST_TURNS: usize = 2000;
-/// This many of the best turns must agree within `AGREEMENT` before the best counts as reproducible;
+/// The best result counts as reproducible once this many of the best turns agree within `AGREEMENT`;
 const AGREEING: usize = 3;
 const AGREEMENT: f64 = 0.02;
 /// and at least this many turns are taken, since a machine can be slow for several turns in a row.
 const ENOUGH: usize = 16;
-/// A contender may take this many times its seconds until both are so.
+/// A contender may use this many times its time budget to get there.
 const PATIENCE: f64 = 5.0;
 
 pub struct Runner {
     pub devices: Vec<Device>,
     pub peers: Vec<Peer>,
-    /// Seconds per case and contender.
+    /// Time budget in seconds per case and contender.
     pub seconds: f64,
     /// Hardware threads of the machine.
     pub threads: usize,
-    /// Turns at the least.
+    /// Minimum number of turns.
     pub turns: usize,
-    /// Whether to stop when the seconds are over, even if the best turns disagree.
+    /// Whether to stop when the time budget is used up, even if the best turns disagree.
     pub hasty: bool,
 }
 
-/// One contender's part in a case.
+/// A contender's state in one case.
 struct Entry<'a> {
     name: String,
     who: Who<'a>,
-    /// Seconds of a turn.
+    /// Target duration of a turn in seconds.
     turn: f64,
     repeats: usize,
     seconds: Vec<f64>,
-    /// Seconds that its turns took, all in all: a slow contender has few turns, and takes none from others.
+    /// Total time of its turns in seconds. Each contender has its own budget, so a slow one takes fewer turns without
+    /// taking any from others.
     spent: f64,
     failure: Option<String>,
 }
@@ -60,7 +61,7 @@ enum Who<'a> {
     Peer(&'a mut Peer),
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Finished {
     pub contenders: Vec<Contender>,
     /// Devices that could not be measured at all.
@@ -71,7 +72,7 @@ pub struct Finished {
 }
 
 impl Runner {
-    /// Measures the cases.
+    /// Measures all cases.
     pub fn measure(mut self, cases: &[Case]) -> Fallible<Finished> {
         let stop = watch_for_interrupt()?;
         let bar = progress(cases.len());
@@ -117,7 +118,7 @@ impl Runner {
         Ok(Finished { contenders, skipped, cases: results, complete })
     }
 
-    /// Measures one case; none if it was interrupted.
+    /// Measures one case; `None` if interrupted.
     fn case(
         &mut self,
         case: &Case,
@@ -130,7 +131,8 @@ impl Runner {
         let mut entries = entries(devices, peers, (case, data), &mut results);
         let neighbours = Neighbours::start(case.neighbours);
         if let Err(error) = &neighbours {
-            let failed = |entry: &mut Entry| entry.failure = Some(format!("no busy neighbours: {error}"));
+            let failed =
+                |entry: &mut Entry| entry.failure = Some(format!("cannot start busy processes: {error}"));
             entries.iter_mut().for_each(failed);
         }
         let mut random = fastrand::Rng::with_seed(1);
@@ -141,7 +143,7 @@ impl Runner {
             if !entries.iter().any(has_turn) {
                 break;
             }
-            // Cores that one contender leaves idle, or busy, serve the next one differently.
+            // Rotate the order: a contender is affected by how idle or busy the previous one left the cores.
             random.shuffle(&mut entries);
             for entry in entries.iter_mut().filter(|e| has_turn(e)) {
                 if stop.load(Ordering::Relaxed) {
@@ -184,7 +186,7 @@ impl Runner {
     }
 }
 
-/// Every contender that has the case, prepared. Failures are in `results` already.
+/// Prepares every contender that has the case. Failures have been added to `results`.
 fn entries<'a>(
     devices: &[Device],
     peers: &'a mut [Peer],
@@ -228,7 +230,7 @@ impl Entry<'_> {
         Entry { name: name.into(), who, turn, repeats: 0, seconds: Vec::new(), spent: 0.0, failure: None }
     }
 
-    /// Whether the best turns agree, or there will be no more.
+    /// Whether the best turns agree, or no more turns will be taken.
     fn is_settled(&self) -> bool {
         let mut sorted = self.seconds.clone();
         sorted.sort_by(f64::total_cmp);
@@ -240,7 +242,7 @@ impl Entry<'_> {
         self.failure.is_some() || self.seconds.last().is_some_and(|&s| s > SLOW)
     }
 
-    /// One turn: untimed warm-up executions, then as many timed ones as make a turn.
+    /// One turn: untimed warm-up executions, then enough timed ones to fill it.
     fn turn(&mut self) {
         let begin = Instant::now();
         self.take_turn();
@@ -249,7 +251,7 @@ impl Entry<'_> {
 
     fn take_turn(&mut self) {
         if self.repeats == 0 {
-            // The first executions plan and touch memory; they only tell how often to repeat.
+            // The first executions plan and touch memory; they only determine the number of repetitions.
             match self.execute(1).and_then(|_| self.execute(1)) {
                 Ok(seconds) if seconds > SLOW => return self.seconds.push(seconds),
                 Ok(seconds) => {
@@ -284,7 +286,7 @@ impl Entry<'_> {
     }
 }
 
-/// The memory of one execution on a device with nothing else in its pool's way.
+/// Peak memory of one execution on a device whose pool holds nothing else.
 fn memory(case: &Case, device: &Device, who: &Who<'_>) -> Option<Memory> {
     let (least_bytes, Who::Device(_)) = (case.work.least_memory?, who) else { return None };
     let fresh = (case.prepare)(device).ok();
@@ -297,7 +299,7 @@ fn memory(case: &Case, device: &Device, who: &Who<'_>) -> Option<Memory> {
     Some(Memory { peak_bytes, least_bytes })
 }
 
-/// Where the time of one more execution goes, for language models on the CPU; empty for others.
+/// The time per kernel of one more execution, for language models on the CPU; empty otherwise.
 fn profile(case: &Case, device: &Device, who: &mut Who<'_>) -> Vec<Share> {
     let (Suite::Llm, DeviceKind::Cpu, Who::Device(ready)) = (case.suite, device.info().kind, who) else {
         return vec![];
@@ -339,7 +341,7 @@ fn contender(device: &Device) -> Fallible<Contender> {
     })
 }
 
-/// The first Ctrl-C ends the run after the current turn; the second ends the program.
+/// The first Ctrl-C ends the run after the current turn, the second exits at once.
 fn watch_for_interrupt() -> Fallible<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
@@ -347,7 +349,7 @@ fn watch_for_interrupt() -> Fallible<Arc<AtomicBool>> {
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\ninterrupted: keeping what is measured (once more to give up)");
+        eprintln!("\ninterrupted: keeping the results so far (press Ctrl-C again to abort)");
     })?;
     Ok(stop)
 }

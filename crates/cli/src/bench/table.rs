@@ -1,4 +1,4 @@
-//! Results on the terminal.
+//! Results as tables on the terminal.
 
 use crate::output::{BAD, DIM, GOOD, HEAD, KNOWN, Table, paint};
 use anstyle::Style;
@@ -17,7 +17,7 @@ pub fn print(run: &Run) {
         if let Some(limits) = device.limits {
             let (copy, flops) = (limits.bytes_per_s / 1e9, limits.flops_per_s / 1e9);
             crate::output::outln!(
-                "{}: copy {copy:.1} GB/s, multiply-adds {flops:.0} GFLOP/s measured",
+                "{}: copy {copy:.1} GB/s, multiply-add {flops:.0} GFLOP/s (measured)",
                 device.name
             );
         }
@@ -80,7 +80,7 @@ fn row(table: &mut Table, run: &Run, case: &Case, device: &str) {
             cells.push((seconds(best), Style::new()));
             cells.push((format!("{:.0} %", measured.times.spread * 100.0), DIM));
             let figure = match measured.memory {
-                Some(m) => format!("{:.2} × least", m.peak_bytes as f64 / m.least_bytes as f64),
+                Some(m) => format!("{:.2} × minimum", m.peak_bytes as f64 / m.least_bytes as f64),
                 None => rate(case, best),
             };
             cells.push((figure, Style::new()));

@@ -1,4 +1,4 @@
-//! Reading and writing by index: gather, take, scatter, write_at.
+//! Gather, take, scatter and write_at.
 
 use super::{Draft, Level};
 use crate::case::Case;

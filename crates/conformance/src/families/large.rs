@@ -1,4 +1,4 @@
-//! Sizes that no block, tile or thread holds alone: where work is split, and what is left over at the ends.
+//! Sizes larger than any block, tile or thread's share: where work is split, and the remainders at the ends.
 
 use super::{Draft, Level};
 use crate::case::Case;

@@ -25,10 +25,10 @@ use crate::values::Values;
 use wootz_ir::graph::NodeRef;
 use wootz_ir::{DType, Result};
 
-/// How many cases.
+/// The extent of the case list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// A few adversarial ones per family and dtype, for a device's first use.
+    /// A few adversarial cases per family and dtype, for validation before a device's first use.
     Quick,
     /// Every op, dtype and layout class.
     Full,
@@ -62,10 +62,10 @@ pub fn cases(level: Level) -> Vec<Case> {
 
 pub(crate) const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
-/// The dtypes that a quick check of a family looks at.
+/// The dtypes that a quick check of a family uses.
 pub(crate) const QUICK: [DType; 6] = [DType::F32, DType::F16, DType::BF16, DType::F64, DType::I32, DType::U8];
 
-/// What a case is about; its name decides its numbers.
+/// The description of a case; its name seeds its values.
 #[derive(Clone)]
 pub(crate) struct Draft {
     pub family: &'static str,

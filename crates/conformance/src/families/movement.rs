@@ -1,4 +1,4 @@
-//! Views and what makes copies of them: reshape, permute, expand, slice, concat, update_slice, iota, full.
+//! Views and ops that copy them: reshape, permute, expand, slice, concat, update_slice, iota, full.
 
 use super::{Draft, Level};
 use crate::case::{Build, Case};

@@ -1,4 +1,4 @@
-//! Reductions over any set of axes, and positions of extremes.
+//! Reductions over any set of axes, and arg-reductions.
 
 use super::{Draft, Level, QUICK};
 use crate::case::Case;

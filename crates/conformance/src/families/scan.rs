@@ -1,4 +1,4 @@
-//! Running sums and products.
+//! Cumulative sums and products.
 
 use super::{Draft, Level, QUICK};
 use crate::case::Case;

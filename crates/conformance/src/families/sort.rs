@@ -1,4 +1,4 @@
-//! Sorting, and the positions of it: stable, either way, whole or the first few.
+//! Sorting and argsort: stable, ascending and descending, complete and top-k.
 
 use super::{Draft, Level, QUICK};
 use crate::case::Case;

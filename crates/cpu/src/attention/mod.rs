@@ -4,13 +4,13 @@
 //! group's keys and values. With a position, query t sees the keys up to `position + t`; with a window, only the last
 //! `window` of those.
 //!
-//! One unit of work is a stack of rows (all heads of a group, some queries) that read the same keys: keys and values
-//! come through the cache once per stack, in tiles, and the softmax is kept running, so that no score is stored
-//! longer than a tile. When there are fewer units than workers (decoding one token) the keys are divided too, and
-//! the parts are joined after a barrier.
+//! The unit of work is a stack of rows (all heads of a group, some queries) that read the same keys: keys and values
+//! pass through the cache once per stack, in tiles, with an online softmax, so that no score is stored for longer
+//! than a tile. If there are fewer units than workers (decoding one token), the keys are split too, and the parts are
+//! combined after a barrier.
 //!
-//! Promises: a query that sees nothing gives zeros; a hidden or zero-weighted value never reaches the result, even
-//! if it is NaN or infinite.
+//! Promises: a query that sees no keys gives zeros; masked or zero-weighted values never reach the result, even if
+//! they are NaN or infinite.
 
 mod stack;
 #[cfg(test)]
@@ -26,11 +26,16 @@ use stack::Stack;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Keys per tile.
-const TILE: usize = 64;
-/// Rows per stack, about: enough to pay for packing the keys.
-const ROWS: usize = 48;
-/// With fewer units than this, keys are divided too. A constant, so that results do not depend on the number of workers.
+/// Keys per tile: enough to pay for the sums and maxima over the lanes of a row, few enough that the scores of a stack stay in
+/// the second-level cache.
+const TILE: usize = 128;
+/// Rows per stack: enough to pay for packing the keys,
+const LEAST_ROWS: usize = 48;
+/// and more where that still leaves enough stacks,
+const MOST_ROWS: usize = 192;
+/// which is this many. A constant, as the next one is.
+const STACKS: usize = 64;
+/// With fewer units than this, keys are split too. A constant, so that results do not depend on the number of workers.
 const UNITS: usize = 32;
 /// Keys that are worth a part of their own.
 const PART: usize = 256;
@@ -54,16 +59,16 @@ pub struct AttentionShape {
     pub width: usize,
 }
 
-/// What scores go through, and which keys a query sees.
+/// The processing of scores, and which keys a query sees.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionRule {
     /// Factor of the scores.
     pub scale: f64,
     /// `cap · tanh(score / cap)`, if any.
     pub softcap: Option<f64>,
-    /// The place of query 0 among the keys, if queries do not see what comes after them.
+    /// The position of query 0 among the keys, if attention is causal.
     pub position: Option<i64>,
-    /// How many keys a query sees at most, the last being its own; counts only with a position.
+    /// Maximum number of keys that a query sees, its own being the last; only with a position.
     pub window: Option<usize>,
 }
 
@@ -128,9 +133,9 @@ pub struct Attention<'a, T, S> {
     pub v: Heads<'a, S>,
     /// An additive mask.
     pub mask: Option<MaskFn<'a, T>>,
-    /// A score for each head that takes its part of the softmax and gives nothing.
+    /// Attention sinks: a score per head that takes part in the softmax but contributes nothing.
     pub sinks: Option<&'a [T]>,
-    /// Whether a query's result must not depend on how many queries there are; then its keys are not divided.
+    /// Whether a query's result must not depend on the number of queries; its keys are then not split.
     pub batch_invariant: bool,
     /// Where results go; called from all workers at once, each row once.
     pub result: ResultFn<'a, T>,
@@ -160,7 +165,8 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
     fn division(&self) -> Division {
         let s = &self.shape;
         let per_query = (s.heads / s.groups.max(1)).max(1);
-        let queries = (ROWS / per_query).clamp(1, s.queries.max(1));
+        let most = s.queries.saturating_mul(s.batch * s.groups) / STACKS;
+        let queries = most.min(MOST_ROWS / per_query).max(LEAST_ROWS / per_query).clamp(1, s.queries.max(1));
         let stacks = s.queries.div_ceil(queries);
         let units = (s.batch * s.groups * stacks).max(1);
         let worthwhile = self.seen().div_ceil(PART).max(1);
@@ -189,9 +195,13 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
     /// Bytes of working memory that [`Attention::run`] needs with up to `workers` workers.
     pub fn scratch_bytes(&self, workers: usize) -> usize {
         let own = Stack::<T>::len(&self.shape, self.rows(), &self.tiling()) * workers;
-        // Units are divided only if there are few, as `division` says.
-        let parts = 2 * UNITS * self.rows() * (self.padded_width() + 2);
-        (own + parts) * size_of::<T>() + ALIGN
+        let division = self.division();
+        let slots = if division.parts == 1 { 0 } else { self.units(division) };
+        (own + slots * self.rows() * (self.padded_width() + 2)) * size_of::<T>() + ALIGN
+    }
+
+    fn units(&self, division: Division) -> usize {
+        self.shape.batch * self.shape.groups * division.stacks * division.parts
     }
 
     fn tiling(&self) -> Tiling<T> {
@@ -220,7 +230,7 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
             return;
         }
         let division = self.division();
-        let units = s.batch * s.groups * division.stacks * division.parts;
+        let units = self.units(division);
         let own = Stack::<T>::len(s, self.rows(), &self.tiling());
         let start = memory.get().cast::<T>();
         // SAFETY: `scratch_bytes` has a stack per worker.
@@ -229,6 +239,7 @@ impl<T: Elementary, S: LoadAs<T>> Attention<'_, T, S> {
         let slot = self.rows() * (self.padded_width() + 2);
         let slots = start.wrapping_add(own * worker.count());
         for index in worker.split(units, 1) {
+            crate::stop::check();
             let unit = self.unit(division, index);
             stack.run(self, &unit);
             if division.parts == 1 {

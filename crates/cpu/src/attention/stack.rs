@@ -1,10 +1,10 @@
-//! A stack of rows against a range of keys: two small products per tile of keys, with a running softmax between.
+//! A stack of rows against a range of keys: two small products per tile of keys, with an online softmax in between.
 
 use super::{Attention, AttentionShape, TILE, Unit};
 use crate::gemm::tile::{Ahead, TileArgs, Tiling};
 use crate::gemm::{LoadAs, PackStrided, Strided};
 use crate::isa::{Isa, Kernel, Real, dispatch};
-use crate::math::Elementary;
+use crate::math::{Elementary, max};
 use std::ops::Range;
 
 /// The working memory and running state of one stack.
@@ -108,45 +108,58 @@ impl<'m, T: Elementary> Stack<'m, T> {
         };
         let (count, depth, width) = (keys.len(), self.depth, self.width);
         pack(k, count, depth, cols, self.k);
-        pack(v, width, count, cols, self.v);
         let (a, c) = (self.q.as_ptr(), self.scores.as_mut_ptr());
         // SAFETY: queries, packed keys and scores have the lengths that `lengths` gave them.
-        unsafe { self.multiply((a, depth), depth, self.k.as_ptr(), (c, TILE), (count, false)) };
+        unsafe {
+            self.multiply((a, depth), depth, Panels::packed(self.k, cols, depth), (c, TILE), (count, false))
+        };
         for row in 0..self.rows {
             self.weigh(problem, row_of(problem, unit, row), row, keys.clone());
         }
-        if dispatch(AllFinite(&self.v[..count * self.padded])) {
+        // Values whose rows are whole registers are read where they are.
+        let bare = Panels::bare(v, cols).filter(|_| width.is_multiple_of(cols));
+        let finite = match &bare {
+            // SAFETY: `Heads::new` promises that every element of the operand is readable.
+            Some(v) => unsafe { v.is_finite(count, width) },
+            None => {
+                pack(v, width, count, cols, self.v);
+                dispatch(AllFinite(&self.v[..count * self.padded]))
+            }
+        };
+        if finite {
             let (a, c) = (self.scores.as_ptr(), self.mixed.as_mut_ptr());
-            // SAFETY: weights, packed values and the mixture have the lengths that `lengths` gave them.
-            unsafe { self.multiply((a, TILE), count, self.v.as_ptr(), (c, self.padded), (width, true)) };
+            let v = bare.unwrap_or_else(|| Panels::packed(self.v, cols, count));
+            // SAFETY: weights, values and the mixture have the lengths that `lengths` and the operand gave them.
+            unsafe { self.multiply((a, TILE), count, v, (c, self.padded), (width, true)) };
         } else {
+            pack(v, width, count, cols, self.v);
             self.mix_carefully(count);
         }
     }
 
-    /// `c (+)= a · b` for all rows, with b in panels.
+    /// `c (+)= a · b` for all rows.
     ///
     /// # Safety
-    /// `a` must have `rows` rows of `k` at its stride, `b` must be packed panels for `columns`, and `c` must have
-    /// room for `rows` rows of `columns` at its stride.
+    /// `a` must have `rows` rows of `k` at its stride, `b` must have whole registers of `columns` of that depth, and `c` must
+    /// have room for `rows` rows of `columns` at its stride.
     unsafe fn multiply(
         &self,
         a: (*const T, usize),
         k: usize,
-        b: *const T,
+        b: Panels<T>,
         c: (*mut T, usize),
         (columns, accumulate): (usize, bool),
     ) {
         let (tile_rows, cols) = (self.tiling.rows, self.tiling.cols);
-        for column in (0..columns).step_by(cols) {
+        for (panel, column) in (0..columns).step_by(cols).enumerate() {
             for row in (0..self.rows).step_by(tile_rows) {
                 let args = TileArgs {
                     k,
                     a: a.0.wrapping_add(row * a.1),
                     a_row: a.1 as isize,
                     a_depth: 1,
-                    b: b.wrapping_add(column * k),
-                    b_depth: cols as isize,
+                    b: b.start.wrapping_add(panel * b.panel),
+                    b_depth: b.depth,
                     c: c.0.wrapping_add(row * c.1 + column),
                     c_row: c.1 as isize,
                     c_col: 1,
@@ -161,7 +174,7 @@ impl<'m, T: Elementary> Stack<'m, T> {
         }
     }
 
-    /// Turns the scores of a row into weights, and scales what was mixed so far to the new maximum.
+    /// Turns the scores of a row into weights, and rescales the accumulated values to the new maximum.
     fn weigh<S: LoadAs<T>>(
         &mut self,
         problem: &Attention<T, S>,
@@ -179,11 +192,10 @@ impl<'m, T: Elementary> Stack<'m, T> {
             scores.iter_mut().zip(values.iter()).for_each(|(s, &m)| *s += m);
         }
         let visible = problem.rule.visible(place[2], problem.shape.keys);
-        for (s, key) in scores.iter_mut().zip(keys) {
-            if !visible.contains(&key) {
-                *s = T::of(f64::NEG_INFINITY);
-            }
-        }
+        let place = |key: usize| key.clamp(keys.start, keys.end) - keys.start;
+        let none = T::of(f64::NEG_INFINITY);
+        scores[..place(visible.start)].fill(none);
+        scores[place(visible.end)..].fill(none);
         let (largest, factor, sum) = dispatch(Soften { scores, largest: self.largest[row] });
         self.largest[row] = largest;
         if factor != T::ONE {
@@ -207,7 +219,7 @@ impl<'m, T: Elementary> Stack<'m, T> {
         }
     }
 
-    /// Hands out the results of the unit.
+    /// Returns the results of the unit.
     pub fn finish<S: LoadAs<T>>(&mut self, problem: &Attention<T, S>, unit: &Unit) {
         for row in 0..self.rows {
             let mixed = &mut self.mixed[row * self.padded..][..self.width];
@@ -276,6 +288,40 @@ fn pack<T: Real, S: LoadAs<T>>(source: Strided<S>, lanes: usize, depth: usize, w
     }
 }
 
+/// The right operand of a product, a register's columns at a time.
+struct Panels<T> {
+    start: *const T,
+    /// From panel to panel,
+    panel: usize,
+    /// and from step to step of depth within one.
+    depth: isize,
+}
+
+impl<T: Real> Panels<T> {
+    /// Packed panels.
+    fn packed(panels: &[T], cols: usize, depth: usize) -> Self {
+        Panels { start: panels.as_ptr(), panel: cols * depth, depth: cols as isize }
+    }
+
+    /// Memory as it is, if its lanes lie side by side in T.
+    fn bare<S: LoadAs<T>>(source: Strided<S>, cols: usize) -> Option<Self> {
+        let (start, depth) = source.side_by_side()?;
+        S::PLAIN.then(|| Panels { start: start.cast(), panel: cols, depth })
+    }
+
+    /// Whether no number is NaN or infinite in panels that lie side by side.
+    ///
+    /// # Safety
+    /// `rows` rows of `width` must be readable.
+    unsafe fn is_finite(&self, rows: usize, width: usize) -> bool {
+        // SAFETY: the caller's promise.
+        let row = |r: usize| unsafe {
+            std::slice::from_raw_parts(self.start.offset(r as isize * self.depth), width)
+        };
+        (0..rows).all(|r| dispatch(AllFinite(row(r))))
+    }
+}
+
 /// Whether no number is NaN or infinite.
 struct AllFinite<'a, T>(&'a [T]);
 
@@ -321,28 +367,49 @@ impl<T: Elementary> Kernel for Soften<'_, T> {
     #[inline(always)]
     fn run<I: Isa>(self) -> (T, T, T) {
         let none = T::of(f64::NEG_INFINITY);
-        let mut lanes = [self.largest; 16];
-        for piece in self.scores.chunks(16) {
-            for (l, &s) in lanes.iter_mut().zip(piece) {
-                *l = if s > *l { s } else { *l };
+        let mut lanes = [self.largest; LANES];
+        let (pieces, rest) = self.scores.as_chunks::<LANES>();
+        for piece in pieces {
+            for l in 0..LANES {
+                lanes[l] = max(piece[l], lanes[l]);
             }
         }
-        let largest = lanes.into_iter().fold(self.largest, |a, b| if b > a { b } else { a });
+        for (l, &s) in lanes.iter_mut().zip(rest) {
+            *l = max(s, *l);
+        }
+        let largest = fold(lanes, |a, b| max(b, a));
         // Nothing visible yet: any finite shift gives weights of zero.
         let shift = if largest == none { T::ZERO } else { largest };
-        let mut sums = [T::ZERO; 16];
-        let (pieces, rest) = self.scores.as_chunks_mut::<16>();
+        let mut sums = [T::ZERO; LANES];
+        let (pieces, rest) = self.scores.as_chunks_mut::<LANES>();
         for piece in pieces {
-            for l in 0..16 {
-                piece[l] = (piece[l] - shift).v_exp::<I>();
+            for l in 0..LANES {
+                piece[l] = (piece[l] - shift).v_exp_weight::<I>();
                 sums[l] += piece[l];
             }
         }
         for (l, s) in rest.iter_mut().enumerate() {
-            *s = (*s - shift).v_exp::<I>();
+            *s = (*s - shift).v_exp_weight::<I>();
             sums[l] += *s;
         }
-        let factor = if self.largest == largest { T::ONE } else { (self.largest - shift).v_exp::<I>() };
-        (largest, factor, sums.into_iter().fold(T::ZERO, |a, b| a + b))
+        let factor =
+            if self.largest == largest { T::ONE } else { (self.largest - shift).v_exp_weight::<I>() };
+        (largest, factor, fold(sums, |a, b| a + b))
     }
+}
+
+/// Scores that are handled at a time.
+const LANES: usize = 32;
+
+/// Joins lanes, halves with halves.
+#[inline(always)]
+fn fold<T: Real>(mut lanes: [T; LANES], join: impl Fn(T, T) -> T) -> T {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for l in 0..half {
+            lanes[l] = join(lanes[l], lanes[l + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
 }

@@ -110,6 +110,8 @@ fn cases() -> Vec<Case> {
         Case { shape: shape(4, 2, 1, 700, 32, 32), rule: at(650), mask: false },
         Case { shape: shape(1, 1, 1, 1500, 20, 7), rule: plain, mask: true },
         Case { shape: shape(4, 1, 70, 70, 16, 24), rule: at(0), mask: false },
+        // Several tiles of keys, and values that are whole registers.
+        Case { shape: shape(4, 1, 200, 300, 16, 64), rule: at(100), mask: false },
         // Stacks of several sizes, each in several parts.
         Case { shape: shape(2, 1, 130, 900, 16, 24), rule: at(770), mask: false },
         Case {
@@ -160,13 +162,16 @@ fn every_variant_on_any_team() {
 
 #[test]
 fn hidden_values_do_not_leak() {
-    let shape = AttentionShape { batch: 1, heads: 1, groups: 1, queries: 2, keys: 4, depth: 2, width: 3 };
-    let rule = AttentionRule { scale: 1.0, softcap: None, position: Some(1), window: None };
-    let case = Case { shape, rule, mask: false };
-    let (q, k) = (values(4, 1), values(8, 2));
-    let mut v = vec![1.0; 12];
-    v[6..].fill(f32::NAN); // keys 2 and 3; query 0 sees 0 and 1, query 1 sees 0 to 2
-    let got = run(&case, 2, &q, &k, &v, &|_, _| 0.0);
-    assert!(got[..3].iter().all(|v| (v - 1.0).abs() < 1e-6), "{got:?}");
-    assert!(got[3..].iter().all(|v| v.is_nan()));
+    // Values that are packed, and values that are read where they are.
+    for width in [3, 64] {
+        let shape = AttentionShape { batch: 1, heads: 1, groups: 1, queries: 2, keys: 4, depth: 2, width };
+        let rule = AttentionRule { scale: 1.0, softcap: None, position: Some(1), window: None };
+        let case = Case { shape, rule, mask: false };
+        let (q, k) = (values(4, 1), values(8, 2));
+        let mut v = vec![1.0; 4 * width];
+        v[2 * width..].fill(f32::NAN); // keys 2 and 3; query 0 sees 0 and 1, query 1 sees 0 to 2
+        let got = run(&case, 2, &q, &k, &v, &|_, _| 0.0);
+        assert!(got[..width].iter().all(|v| (v - 1.0).abs() < 1e-6), "{got:?}");
+        assert!(got[width..].iter().all(|v| v.is_nan()));
+    }
 }

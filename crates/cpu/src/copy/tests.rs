@@ -51,6 +51,34 @@ fn any_layout_of_any_size() {
     check::<u64>(|i| i as u64);
 }
 
+/// A transpose that is written past the caches if its rows start with cache lines.
+fn large<T: Copy + Default + Send + Sync + PartialEq + std::fmt::Debug>(
+    rows: usize,
+    columns: usize,
+    make: fn(usize) -> T,
+) {
+    let from: Vec<T> = (0..rows * columns).map(make).collect();
+    let mut to = vec![T::default(); rows * columns];
+    let target = SyncPtr::of(&mut to);
+    let (shape, strides) = ([rows, columns], [1, rows as isize]);
+    // SAFETY: the strides are those of the whole vector, and the result has room.
+    unsafe {
+        let gather = Gather::new(from.as_ptr(), &shape, &strides);
+        Team::new(3).run(&|w| gather.run(w, target));
+    }
+    for (r, row) in to.chunks(columns).enumerate() {
+        assert!(row.iter().enumerate().all(|(c, &v)| v == from[c * rows + r]), "row {r}");
+    }
+}
+
+#[test]
+fn large_transposes() {
+    large::<u32>(1500, 1600, |i| i as u32);
+    large::<u32>(1503, 1601, |i| i as u32);
+    large::<u64>(1100, 1032, |i| i as u64);
+    large::<u16>(2100, 2048, |i| i as u16);
+}
+
 #[test]
 fn streamed_copies_keep_their_ends() {
     for (offset, len) in [(0, 1000), (3, 1001), (61, 64), (1, 5)] {

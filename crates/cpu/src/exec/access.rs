@@ -1,4 +1,4 @@
-//! Moving runs of elements between memory in any dtype and stride, and blocks in compute types.
+//! Conversion between runs of elements in memory, of any dtype and stride, and blocks in compute types.
 
 use crate::convert;
 use half::{bf16, f16};

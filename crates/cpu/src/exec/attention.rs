@@ -1,7 +1,7 @@
-//! Scaled-dot-product attention: the operands of a step handed to the attention kernel.
+//! Scaled-dot-product attention: passes the operands of a step to the attention kernel.
 //!
-//! Keys and values in f32, f16, bf16 or f64 are read where they are. Operands in a dtype that the kernel does not read
-//! (half-precision queries, a half-precision cache under f64 queries) are first widened into shared memory.
+//! Keys and values in f32, f16, bf16 or f64 are read in place. Operands in an unsupported dtype (half-precision
+//! queries, a half-precision cache with f64 queries) are first widened into shared memory.
 
 use super::Task;
 use super::tape::{Frame, RunBuffers, Tape};
@@ -170,7 +170,7 @@ fn typed<T: Elementary + LoadAs<T> + bytemuck::Pod, S: LoadAs<T>>(
     unsafe { problem.run(task.worker, memory) };
 }
 
-/// Widens this worker's rows of an operand into shared memory, where it is not read as it is.
+/// Widens this worker's rows of an operand into shared memory, unless it is read in place.
 fn stage<T: bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, slot: usize, to: *mut u8) {
     if !is_staged(task.step, slot) {
         return;

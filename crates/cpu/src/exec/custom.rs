@@ -1,11 +1,11 @@
-//! A user's kernel, run by one worker over the buffers themselves.
+//! User-defined kernels, run by a single worker directly on the buffers.
 
 use super::Task;
 use smallvec::SmallVec;
 use wootz_ir::CustomKernel;
 use wootz_ir::custom::HostArray;
 
-/// An error goes to the run, which reports the first one at its end: other workers are in the same region.
+/// An error is recorded for the run, which reports the first one at its end: other workers are in the same region.
 pub fn run(task: &Task<'_>, kernel: &CustomKernel) {
     let Some(host) = kernel.host().filter(|_| task.worker.index() == 0) else { return };
     let store = &task.step.stores[0];

@@ -1,4 +1,4 @@
-//! Integer division of blocks. Processors divide floats in vectors and integers one by one.
+//! Integer division of blocks. Processors have vector division for floats, but not for integers.
 
 use super::loops::Checked;
 use crate::isa::{Isa, Kernel, dispatch};
@@ -25,7 +25,21 @@ pub fn floor_rem_i32(a: &[i32], b: &[i32], d: &mut [i32]) {
 /// The one divisor of a block, if all are the same and nothing special.
 fn divisor(b: &[i32]) -> Option<i32> {
     let first = *b.first()?;
-    (first > 0 && b.iter().fold(true, |same, &y| same & (y == first))).then_some(first)
+    (first > 0 && dispatch(AllEqual { values: b, to: first })).then_some(first)
+}
+
+/// Whether all values are equal to one.
+struct AllEqual<'a> {
+    values: &'a [i32],
+    to: i32,
+}
+
+impl Kernel for AllEqual<'_> {
+    type Out = bool;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> bool {
+        self.values.iter().fold(true, |all, &value| all & (value == self.to))
+    }
 }
 
 struct ByOne<'a, F> {

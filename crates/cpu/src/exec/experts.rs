@@ -1,4 +1,4 @@
-//! Which matrices of a stack a step's rows have chosen, sorted so that each matrix is read once for all rows that chose it.
+//! The matrices of a stack that a step's rows have chosen, sorted so that each matrix is read once for all its rows.
 
 use super::Task;
 use super::gather::resolve;

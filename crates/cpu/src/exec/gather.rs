@@ -1,13 +1,14 @@
-//! Reading by index along an axis.
+//! Gather along an axis.
 
 use super::Task;
 use super::access::{ReadRun, reader};
 use super::loops::raise;
 use super::workspace::Workspace;
+use crate::isa::{Isa, Kernel, dispatch};
 use wootz_ir::{DType, Fault};
 use wootz_plan::Source;
 
-/// Points that one worker takes at least.
+/// Minimum number of points per worker.
 const GRAIN: usize = 1024;
 
 /// A non-negative index from one that may count from the end; out of range is a fault, and reads element 0.
@@ -52,6 +53,7 @@ pub fn run(task: &Task<'_>, workspace: &Workspace, axis: usize) {
         let mut frame = task.epilogue.begin(task.run, workspace, run);
         let mut start = points.start;
         while start < points.end {
+            crate::stop::check();
             // A piece of one row of the result.
             let column = start % width;
             let n = run.min(width - column).min(points.end - start);
@@ -127,6 +129,20 @@ impl Picker {
     }
 }
 
+/// Whether all indices are below an extent and none is negative.
+struct InRange<'a> {
+    indices: &'a [i64],
+    extent: usize,
+}
+
+impl Kernel for InRange<'_> {
+    type Out = bool;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> bool {
+        self.indices.iter().fold(true, |all, &index| all & ((index as u64) < self.extent as u64))
+    }
+}
+
 /// # Safety
 /// As for [`Picker::pick`].
 unsafe fn pick_typed<T: Copy>(
@@ -137,7 +153,7 @@ unsafe fn pick_typed<T: Copy>(
     values: *mut T,
 ) {
     // Looked at first, all together, so that the loads that follow depend on nothing.
-    let plain = indices.iter().fold(true, |plain, &index| plain & ((index as u64) < extent as u64));
+    let plain = dispatch(InRange { indices, extent });
     // SAFETY: the caller's promise; indices are in range or resolved into it.
     unsafe {
         match (plain, step, along) {

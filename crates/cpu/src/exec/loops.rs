@@ -1,4 +1,4 @@
-//! One loop per scalar function and type, over contiguous blocks. The building blocks of a tape.
+//! The building blocks of tapes: one loop per scalar function and type, over contiguous blocks.
 //!
 //! Every loop here takes type-erased pointers to `n` elements each. A destination never overlaps a source, and pointers
 //! are aligned for their type; the tape guarantees both.
@@ -12,10 +12,19 @@ use wootz_ir::scalar::{BinaryFn, UnaryFn};
 use wootz_ir::{DType, Fault, ScalarType};
 
 /// `d[i] = f(a[i])`.
+///
+/// # Safety
+/// Each operand has `n` elements of its type, and the result has room for `n`.
 pub type Loop1 = unsafe fn(*const u8, *mut u8, usize);
 /// `d[i] = f(a[i], b[i])`.
+///
+/// # Safety
+/// Each operand has `n` elements of its type, and the result has room for `n`.
 pub type Loop2 = unsafe fn(*const u8, *const u8, *mut u8, usize);
 /// `d[i] = f(a[i], b[i], c[i])`.
+///
+/// # Safety
+/// Each operand has `n` elements of its type, and the result has room for `n`.
 pub type Loop3 = unsafe fn(*const u8, *const u8, *const u8, *mut u8, usize);
 
 thread_local! {
@@ -134,7 +143,7 @@ macro_rules! float_expr {
     };
 }
 
-/// The loop of a unary function, or `None` where it is not defined on the type.
+/// The loop of a unary function, or `None` if it is not defined for the type.
 pub fn unary(f: UnaryFn, t: ScalarType) -> Option<Loop1> {
     match f {
         UnaryFn::Neg => by_type!(t,
@@ -294,7 +303,7 @@ macro_rules! checked {
 }
 checked! { i32 as u32, signed true; i64 as u64, signed true; u32 as u32, signed false; u64 as u64, signed false; }
 
-/// The loop of a binary function, or `None` where it is not defined on the type.
+/// The loop of a binary function, or `None` if it is not defined for the type.
 pub fn binary(f: BinaryFn, t: ScalarType) -> Option<Loop2> {
     match f {
         BinaryFn::Add => arithmetic!(t, wrapping_add, +),

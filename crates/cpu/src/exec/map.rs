@@ -1,4 +1,4 @@
-//! Elementwise code alone.
+//! Elementwise steps.
 
 use super::Task;
 use super::tape::BLOCK;
@@ -7,7 +7,7 @@ use crate::copy::Gather;
 use crate::team::SyncPtr;
 use wootz_plan::{Load, Source, Store};
 
-/// Points that one worker takes at least.
+/// Minimum number of points per worker.
 const GRAIN: usize = 4 * BLOCK;
 
 pub fn run(task: &Task<'_>, workspace: &Workspace) {

@@ -1,4 +1,4 @@
-//! Matrix products: operands packed from memory or from fused code, results through the epilogue.
+//! Matrix products: operands are packed from memory or from fused code, results go through the epilogue.
 
 use super::Task;
 use super::tape::{Frame, RunBuffers, Tape};
@@ -92,7 +92,11 @@ struct Operand<'a> {
 
 fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: BatchedShape) {
     let worker = task.worker;
-    let gemm = Gemm::<T>::new(problem.shape());
+    let gemm = Gemm::<T>::new(problem.shape()).batch_invariant(task.run.batch_invariant);
+    // SAFETY: the run binds the plan's buffers, and workers take disjoint products.
+    if problem.batch > 1 && unsafe { small_products::<T>(task, problem, worker.split(problem.batch, 1)) } {
+        return;
+    }
     let whole_products = problem.batch >= worker.count();
     let solo = Worker::solo();
     let (products, worker, memory) = if whole_products {
@@ -102,10 +106,6 @@ fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: BatchedSha
     } else {
         (0..problem.batch, worker, task.shared)
     };
-    // SAFETY: the run binds the plan's buffers, and workers take disjoint products.
-    if whole_products && unsafe { small_products::<T>(task, problem, products.clone()) } {
-        return;
-    }
     let frames = Frames::new(task, workspace, problem);
     for index in products.clone() {
         let a = source::<T>(task, &frames, 0, index, problem);
@@ -123,8 +123,8 @@ fn floats<T: Packed>(task: &Task<'_>, workspace: &Workspace, problem: BatchedSha
 /// Products up to this extent are not worth packing.
 const SMALL: usize = 16;
 
-/// Products of small matrices that lie in memory one behind the other, and whose results do: plain loops. Returns whether these are
-/// such.
+/// Products of small matrices that lie in memory one behind the other, and whose results do: plain loops, which add in the order
+/// of [`Gemm::run`] and so give its bits. Returns whether these are such, which does not depend on the number of workers.
 ///
 /// # Safety
 /// The run binds the plan's buffers, the products exist, and no other worker computes any of them.
@@ -168,16 +168,16 @@ impl<T: Packed> IsaKernel for SmallProducts<'_, T> {
     fn run<I: Isa>(self) {
         let BatchedShape { m, n, k, .. } = self.problem;
         match (m, n, k) {
-            (2, 2, 2) => small::<T, 2>(self.a, self.b, self.c),
-            (3, 3, 3) => small::<T, 3>(self.a, self.b, self.c),
-            (4, 4, 4) => small::<T, 4>(self.a, self.b, self.c),
+            (2, 2, 2) => small::<I, T, 2>(self.a, self.b, self.c),
+            (3, 3, 3) => small::<I, T, 3>(self.a, self.b, self.c),
+            (4, 4, 4) => small::<I, T, 4>(self.a, self.b, self.c),
             _ => {
                 let matrices = self.a.chunks_exact(m * k).zip(self.b.chunks_exact(k * n));
                 for ((a, b), c) in matrices.zip(self.c.chunks_exact_mut(m * n)) {
                     for (row, to) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
                         to.fill(T::ZERO);
                         for (&x, line) in row.iter().zip(b.chunks_exact(n)) {
-                            to.iter_mut().zip(line).for_each(|(t, &y)| *t += x * y);
+                            to.iter_mut().zip(line).for_each(|(t, &y)| *t = I::mul_add(x, y, *t));
                         }
                     }
                 }
@@ -188,7 +188,7 @@ impl<T: Packed> IsaKernel for SmallProducts<'_, T> {
 
 /// Products of square matrices whose extent is known.
 #[inline(always)]
-fn small<T: Packed, const N: usize>(a: &[T], b: &[T], c: &mut [T]) {
+fn small<I: Isa, T: Packed, const N: usize>(a: &[T], b: &[T], c: &mut [T]) {
     let square = N * N;
     let matrices = a.chunks_exact(square).zip(b.chunks_exact(square));
     for ((a, b), c) in matrices.zip(c.chunks_exact_mut(square)) {
@@ -196,7 +196,7 @@ fn small<T: Packed, const N: usize>(a: &[T], b: &[T], c: &mut [T]) {
             let mut row = [T::ZERO; N];
             for p in 0..N {
                 for j in 0..N {
-                    row[j] += a[i * N + p] * b[p * N + j];
+                    row[j] = I::mul_add(a[i * N + p], b[p * N + j], row[j]);
                 }
             }
             c[i * N..(i + 1) * N].copy_from_slice(&row);
@@ -236,7 +236,7 @@ fn source<'a, T: Packed>(
         if load.dtype != load.dtype.compute().dtype() {
             return T::widened(operand);
         }
-        // SAFETY: as in `widened`.
+        // SAFETY: the plan keeps every element of the operand inside its buffer, and nobody writes it meanwhile.
         return Box::new(unsafe { Strided::<T>::new(operand.start.cast(), operand.lane, operand.depth) });
     }
     let tape = &task.inputs[slot];
@@ -315,6 +315,10 @@ struct Right<'a>(Code<'a>);
 
 impl<T: Real> PackSource<T> for Right<'_> {
     fn pack(&self, lanes: Range<usize>, depth: Range<usize>, width: usize, out: &mut [T]) {
+        if self.0.columns == 1 && width == 1 {
+            // A vector is the one row of its transpose.
+            return self.0.row(0, depth, out);
+        }
         for (d, row) in depth.enumerate() {
             self.0.row(row, lanes.clone(), &mut out[d * width..d * width + lanes.len()]);
         }
@@ -343,7 +347,7 @@ struct Finish<'a>(Code<'a>);
 impl<T: Real> Sink<T> for Finish<'_> {
     fn store(&self, row: usize, column: usize, values: &[T]) {
         let start = self.0.offset + row * self.0.columns + column;
-        // SAFETY: as in `Code::row`; no two workers finish the same element.
+        // SAFETY: the frame is used by one thread at a time; the points exist, and no two workers finish the same one.
         unsafe {
             let frame = &mut *self.0.frame.get();
             self.0.tape.store(self.0.run, frame, start..start + values.len(), values.as_ptr().cast());

@@ -1,7 +1,7 @@
-//! Running plans: each step is tapes for its inputs and its epilogue, and a kernel between them.
+//! Plan execution: each step consists of tapes for its inputs and its epilogue, and a kernel between them.
 //!
-//! A whole plan is one region of the thread team. Workers walk the steps together, split each step's points between
-//! them, and meet at a barrier only where the plan says that a step depends on an earlier one.
+//! An entire plan is a single parallel region. Workers walk the steps together, split each step's points between
+//! them, and synchronise at a barrier only where the plan says that a step depends on an earlier one.
 
 mod access;
 mod loops;
@@ -29,6 +29,7 @@ mod wkv7;
 use crate::backend::CpuBackend;
 use crate::profile;
 use crate::scratch::NoMemory;
+use crate::stop::{self, Stopped};
 use crate::team::{SyncPtr, Team, Worker};
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -36,7 +37,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 use tape::{RunBuffers, Tape};
-use wootz_backend::{Buffer, Executable, Run};
+use wootz_backend::{Buffer, Executable, Run, Stop};
 use wootz_ir::{DType, Error, Result};
 use wootz_plan::fault::NO_FAULT;
 use wootz_plan::{Kernel, Place, Plan, Step};
@@ -50,7 +51,7 @@ pub(crate) struct CpuExecutable {
     shared: usize,
     /// Whether the work is worth waking the team.
     parallel: bool,
-    /// Whether any number of workers computes the same bits, so that a busy machine may have fewer.
+    /// Whether the bits do not depend on the number of workers, so that a busy machine may use fewer.
     adaptive: bool,
     /// The leaves that a step updates in place.
     written_leaves: Vec<usize>,
@@ -68,7 +69,7 @@ struct Compiled {
     coded: bool,
 }
 
-/// Everything a kernel sees: the step, its code, and this worker's part in it.
+/// Everything that a kernel needs: the step, its code, and this worker's share.
 pub(crate) struct Task<'a> {
     step: &'a Step,
     inputs: &'a [Tape],
@@ -78,7 +79,7 @@ pub(crate) struct Task<'a> {
     run: &'a RunBuffers<'a>,
     worker: &'a Worker<'a>,
     shared: SyncPtr<u8>,
-    /// What a user's kernel failed with.
+    /// The error of a user-defined kernel.
     failure: &'a OnceLock<Error>,
 }
 
@@ -121,22 +122,22 @@ impl CpuExecutable {
         Ok(CpuExecutable { plan, steps, shared, parallel, adaptive, written_leaves })
     }
 
-    /// Runs the plan to its end.
+    /// Runs the plan to completion.
     pub fn run(&self, backend: &CpuBackend, run: Run<'_>) -> Result<Vec<Buffer>> {
         let plan = &*self.plan;
         if run.leaves.len() != plan.leaves || run.params.len() != plan.params.len() {
             let detail = format!(
-                "a plan with {} leaves and {} parameters was given {} and {}",
+                "expected {} leaves and {} parameters, got {} and {}",
                 plan.leaves,
                 plan.params.len(),
                 run.leaves.len(),
                 run.params.len()
             );
-            return Err(Error::Device { device: "cpu".into(), detail });
+            return Err(Error::device("cpu", detail));
         }
         if self.written_leaves.iter().any(|&leaf| !run.leaves[leaf].is_writable()) {
-            let detail = "a donated buffer is imported memory or is read in place by the host".into();
-            return Err(Error::Device { device: "cpu".into(), detail });
+            let detail = "a donated buffer is imported memory or is being read in place by the host";
+            return Err(Error::device("cpu", detail));
         }
         let mut results = Vec::with_capacity(plan.results.len());
         for &bytes in &plan.results {
@@ -161,13 +162,20 @@ impl CpuExecutable {
         let fault = AtomicU32::new(NO_FAULT);
         let watched = profile::is_watched();
         let failure = OnceLock::new();
-        let walk = |worker: &Worker<'_>| self.walk(&binding, worker, shared, &fault, &failure, watched);
+        let request = Stop::current();
+        let flag = request.as_ref().map(Stop::flag);
+        let walk = |worker: &Worker<'_>| {
+            stop::heeding(flag, || self.walk(&binding, worker, shared, &fault, &failure, watched));
+        };
         let run = || match (self.parallel, self.adaptive) {
             (true, true) => Team::global().run_adaptively(&walk),
             (true, false) => Team::global().run(&walk),
             (false, _) => walk(&Worker::solo()),
         };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(run)) {
+            if payload.is::<Stopped>() {
+                return Err(Error::Stopped { device: "cpu".into() });
+            }
             match payload.downcast::<NoMemory>() {
                 Ok(missing) => return Err(backend.out_of_memory(missing.0, "working memory")),
                 Err(payload) => resume_unwind(payload),
@@ -196,6 +204,7 @@ impl CpuExecutable {
                 if compiled.barrier {
                     worker.barrier();
                 }
+                stop::check();
                 workspace.reset();
                 let begin = watched.then(Instant::now);
                 let task = Task {
@@ -232,14 +241,14 @@ impl Executable for CpuExecutable {
 
 /// The first byte of a buffer that is as large as the plan says, aligned for its dtype, and has a value everywhere.
 fn bound(bound: &Buffer, planned: &wootz_plan::Buffer) -> Result<*mut u8> {
-    let refused = |detail: String| Error::Device { device: "cpu".into(), detail };
+    let refused = |detail: String| Error::device("cpu", detail);
     let memory = crate::memory::memory(bound).ok_or_else(|| refused("a leaf is on another device".into()))?;
     if bound.len() < planned.bytes {
-        let detail = format!("a leaf of {} bytes where the plan needs {}", bound.len(), planned.bytes);
+        let detail = format!("a leaf has {} bytes, but the plan needs {}", bound.len(), planned.bytes);
         return Err(refused(detail));
     }
     if !(memory.start() as usize).is_multiple_of(planned.dtype.size()) {
-        return Err(refused(format!("a leaf of {} that is not aligned for it", planned.dtype)));
+        return Err(refused(format!("a leaf of {} is not aligned", planned.dtype)));
     }
     memory.fill(None);
     Ok(memory.start())
@@ -294,8 +303,8 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
         Kernel::Attention(_) => attention::shared_bytes(step, workers),
         Kernel::QuantMatmul { .. } | Kernel::ExpertMatmul { .. } => quant::shared_bytes(step, workers),
         Kernel::Sort { .. } | Kernel::ArgSort { .. } => sort::shared_bytes(step, workers),
+        Kernel::ArgReduce(_) => arg_reduce::shared_bytes(step, workers),
         Kernel::Map
-        | Kernel::ArgReduce(_)
         | Kernel::Scan(_)
         | Kernel::Softmax { .. }
         | Kernel::RmsNorm { .. }

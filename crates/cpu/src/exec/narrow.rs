@@ -1,8 +1,8 @@
-//! Narrow integers in their own width.
+//! Narrow integers at their own width.
 //!
-//! Code over bytes is defined in 32 bits, with a narrowing after each op, which costs four times the lanes and an instruction
-//! more. Where all that a map reads and writes are narrow integers of one dtype and truth values, and every op gives the same in
-//! the narrow width, its tape is made of narrow loops, and the narrowing is left out.
+//! Code over bytes is defined in 32 bits, with a narrowing after each op, which takes four times the lanes and an
+//! extra instruction. If everything that a map reads and writes is narrow integers of one dtype and booleans, and
+//! every op gives the same result at that width, its tape uses narrow loops without narrowing.
 
 use super::loops::{Loop1, Loop2, Loop3, dst, loop1, loop2, loop3, src};
 use crate::isa_fn;
@@ -10,14 +10,14 @@ use wootz_ir::scalar::{BinaryFn, Instr, Program, UnaryFn};
 use wootz_ir::{DType, ScalarType};
 use wootz_plan::{Fused, Source, Store};
 
-/// What the narrow form of a value is worth.
+/// How much of a value its narrow form represents.
 #[derive(Clone, Copy, PartialEq)]
 enum Worth {
     /// It is a truth value.
     Truth,
     /// It has the value itself.
     Exact,
-    /// It has the low bits of the value, which is what a narrowing leaves.
+    /// The low bits of the value, which is all that narrowing keeps.
     Low,
 }
 

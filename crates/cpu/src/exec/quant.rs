@@ -1,6 +1,6 @@
 //! Quantised products and look-ups: weights stay as they are in the file.
 //!
-//! A product with chosen matrices of a stack is the same product, matrix by matrix, of the rows that chose it
+//! A product with chosen matrices of a stack is computed matrix by matrix, each with the rows that chose it
 //! ([`super::experts`]).
 
 use super::Task;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use wootz_blocks::{BlockFormat, dequantize};
 use wootz_plan::{Kernel, Source, Step};
 
-/// Weight rows that one worker takes at least.
+/// Minimum number of weight rows per worker.
 const GRAIN: usize = 16;
 
 /// Whether results can be written where they stay.
@@ -22,7 +22,7 @@ fn is_direct(step: &Step) -> bool {
         && step.stores[0].layout.is_contiguous()
 }
 
-/// What a step multiplies.
+/// The operands of a step.
 #[derive(Clone, Copy, PartialEq)]
 struct BatchedShape {
     format: BlockFormat,
@@ -151,7 +151,7 @@ impl Product<'_> {
         self.unfinished.cast()
     }
 
-    /// Waits until all activations are coded, where workers code for each other.
+    /// Waits until all activations are quantised, if workers quantise for each other.
     fn meet(&self) {
         if self.is_shared {
             self.task.worker.barrier();
@@ -226,7 +226,8 @@ impl Product<'_> {
     fn by_floats(&self, workspace: &Workspace) {
         let (task, BatchedShape { format, rows, columns, width, stack, .. }) = (self.task, self.problem);
         let x: *mut f32 = self.coded.cast();
-        // SAFETY: as in `by_integers`.
+        // SAFETY: workers turn rows of their own into floats, or copies of their own; a barrier stands between writing and
+        // reading what others wrote.
         unsafe {
             if !task.coded {
                 let tape = &task.inputs[0];

@@ -1,7 +1,7 @@
 //! Reductions: rows by the run kernels, columns by folding rows into a row of results.
 //!
-//! Input that lies in memory goes to the kernels as it is; computed input goes there block by block. Either way a float sum
-//! is made of many short chains, so that its error grows with the logarithm of its length rather than with the length.
+//! Input in memory is passed to the kernels directly; computed input is passed block by block. Either way a float sum
+//! consists of many short chains, so that its error grows with the logarithm of its length instead of the length.
 
 use super::Task;
 use super::access::fill;
@@ -32,7 +32,7 @@ struct Combine {
     run: unsafe fn(*const u8, usize, *mut u8),
     /// Rows, `stride` values apart, into the first `n` running values.
     rows: unsafe fn(*mut u8, usize, *const u8, usize, usize),
-    /// So many runs of so many values, one behind the other, into one value each.
+    /// Reduces consecutive runs of equal length to one value each.
     short: unsafe fn(*const u8, usize, usize, *mut u8),
     identity: Number,
     kind: ScalarType,
@@ -158,9 +158,11 @@ pub fn run(task: &Task<'_>, workspace: &Workspace, op: ReduceOp, inner: usize) {
     }
     let combine = Combine::new(op, task.inputs[0].result_type);
     let job = Job { task, combine, outer, inner, tape: &task.inputs[0] };
+    // Shares are combined in another order than a whole row, and whether there are any depends on how many rows there are.
+    let may_share = task.worker.count() > 1 && !task.run.batch_invariant;
     // SAFETY: the run binds the plan's buffers; workers finish disjoint results.
     unsafe {
-        if task.worker.count() > 1 && splits_inner(&task.step.shape, task.worker.count()) {
+        if may_share && splits_inner(&task.step.shape, task.worker.count()) {
             job.share_inner(workspace);
         } else if task.columns {
             job.columns(workspace);
@@ -293,7 +295,7 @@ impl Job<'_> {
     ) {
         let n = columns.len();
         let Combine { size, kind, identity, step, rows, .. } = self.combine;
-        // SAFETY: as in `line`.
+        // SAFETY: the columns exist; blocks hold BLOCK values, and there are at most as many columns.
         unsafe {
             fill(identity, kind, blocks.level, n);
             if inner.is_empty() {
@@ -336,7 +338,7 @@ impl Job<'_> {
             return;
         }
         let blocks = Blocks::new(workspace);
-        // SAFETY: as in `rows`.
+        // SAFETY: ranges lie inside the input, results inside their block, and workers take disjoint points.
         unsafe {
             let mut frame = self.tape.begin(task.run, workspace, BLOCK);
             let mut finish = task.epilogue.begin(task.run, workspace, own.len());

@@ -1,4 +1,4 @@
-//! Rotary embedding: pairs of elements turn by an angle of position times frequency.
+//! Rotary embedding: rotates pairs of elements by an angle of position times frequency.
 
 use super::Task;
 use super::workspace::Workspace;

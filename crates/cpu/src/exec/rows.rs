@@ -7,8 +7,8 @@ use crate::rows::{self, Affine, RowIo};
 use wootz_ir::ScalarType;
 use wootz_ir::op::ScanOp;
 
-/// Runs `f` on each row of the first input, in place, and hands it to the epilogue.
-fn each_row<T: bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, mut f: impl FnMut(&mut [T])) {
+/// Runs `f` on each row of the first input, and hands what it writes to the epilogue.
+fn each_row<T: bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, mut f: impl FnMut(RowIo<T>)) {
     let width = task.step.shape.last().copied().unwrap_or(1);
     let total = task.step.shape.count();
     if total == 0 {
@@ -20,25 +20,28 @@ fn each_row<T: bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, mut f: imp
     }
     let row = workspace.slice::<T>(width);
     let tape = &task.inputs[0];
-    // SAFETY: the points exist, the row is as long as the range, and workers take disjoint rows.
+    // SAFETY: the points exist, rows are as long as the range, and workers take disjoint ones. The plan gives a step's
+    // result no memory that the step reads, unless it is the very same.
     unsafe {
         let mut frame = tape.begin(task.run, workspace, width);
         let mut finish = task.epilogue.begin(task.run, workspace, width);
-        let direct = task.epilogue.store_in_memory(task.run);
+        let (source, direct) = (tape.in_memory(task.run), task.epilogue.store_in_memory(task.run));
         for index in own {
             let points = index * width..(index + 1) * width;
-            match direct {
-                // The result's own memory is the row: computed where it stays.
-                Some(start) => {
-                    let place = start.cast::<T>().add(points.start);
-                    tape.load(task.run, &mut frame, points, place.cast());
-                    f(std::slice::from_raw_parts_mut(place, width));
-                }
-                None => {
-                    tape.load(task.run, &mut frame, points.clone(), row.as_mut_ptr().cast());
-                    f(row);
-                    task.epilogue.store(task.run, &mut finish, points, row.as_ptr().cast());
-                }
+            // Read where it lies and written where it stays, where the code around allows it.
+            let to = direct.map_or(row.as_mut_ptr(), |start| start.cast::<T>().add(points.start));
+            let from = source.map(|start| start.cast::<T>().add(points.start));
+            if from.is_none() {
+                tape.load(task.run, &mut frame, points.clone(), to.cast());
+            }
+            let row = std::slice::from_raw_parts_mut(to, width);
+            f(match from.filter(|&from| from != to.cast_const()) {
+                Some(from) => RowIo::new(std::slice::from_raw_parts(from, width), row)
+                    .followed_by(from.wrapping_add(width)),
+                None => RowIo::in_place(row),
+            });
+            if direct.is_none() {
+                task.epilogue.store(task.run, &mut finish, points, to.cast_const().cast());
             }
         }
     }
@@ -72,7 +75,7 @@ macro_rules! by_float {
 pub fn softmax(task: &Task<'_>, workspace: &Workspace, log: bool) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, log: bool) {
         let kernel = if log { rows::log_softmax::<T> } else { rows::softmax::<T> };
-        each_row::<T>(task, workspace, |row| kernel(RowIo::in_place(row)));
+        each_row::<T>(task, workspace, kernel);
     }
     by_float!(task, typed::<_>(task, workspace, log));
 }
@@ -81,7 +84,7 @@ pub fn rms_norm(task: &Task<'_>, workspace: &Workspace, eps: f64) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, eps: f64) {
         let weight = parameter::<T>(task, workspace, 1);
         let affine = Affine { weight, bias: None };
-        each_row::<T>(task, workspace, |row| rows::rms_norm(RowIo::in_place(row), affine, eps));
+        each_row::<T>(task, workspace, |row| rows::rms_norm(row, affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
 }
@@ -90,7 +93,7 @@ pub fn layer_norm(task: &Task<'_>, workspace: &Workspace, eps: f64) {
     fn typed<T: Elementary + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, eps: f64) {
         let (weight, bias) = (parameter::<T>(task, workspace, 1), parameter::<T>(task, workspace, 2));
         let affine = Affine { weight, bias };
-        each_row::<T>(task, workspace, |row| rows::layer_norm(RowIo::in_place(row), affine, eps));
+        each_row::<T>(task, workspace, |row| rows::layer_norm(row, affine, eps));
     }
     by_float!(task, typed::<_>(task, workspace, eps));
 }
@@ -99,6 +102,7 @@ pub fn scan(task: &Task<'_>, workspace: &Workspace, op: ScanOp) {
     macro_rules! typed {
         ($t:ty, $add:expr, $mul:expr) => {
             each_row::<$t>(task, workspace, |row| {
+                let row = row.copied();
                 for i in 1..row.len() {
                     row[i] = match op {
                         ScanOp::Sum => $add(row[i - 1], row[i]),
@@ -123,7 +127,7 @@ pub fn scan(task: &Task<'_>, workspace: &Workspace, op: ScanOp) {
 fn running_f32(task: &Task<'_>, workspace: &Workspace, op: ScanOp) {
     each_row::<f32>(task, workspace, |row| {
         let mut running = if op == ScanOp::Sum { 0.0f64 } else { 1.0 };
-        for x in row.iter_mut() {
+        for x in row.copied() {
             match op {
                 ScanOp::Sum => running += *x as f64,
                 ScanOp::Prod => running *= *x as f64,

@@ -1,4 +1,4 @@
-//! Writing by index: scatter and write-at. Both update a store that holds the other elements already.
+//! Scatter and write-at. Both update a result that already contains the other elements.
 
 use super::Task;
 use super::access::{ReadRun, WriteRun, reader, writer};

@@ -1,4 +1,4 @@
-//! Small graphs: the loops of a tape, called step by step over values of one block at most.
+//! Small graphs: the loops of a tape, called step by step on values of at most one block.
 
 use super::access;
 use super::loops::{self, Loop1, Loop2, Loop3};
@@ -45,7 +45,7 @@ enum Code {
 
 impl Code {
     fn new(instr: &Instr) -> Code {
-        let undefined = "the op table defines functions only on types that have them";
+        let undefined = "the op table defines functions only on types that support them";
         let places = |registers: [u16; 3]| registers.map(usize::from);
         match *instr {
             Instr::Load(operand, _) => Code::Operand(operand as usize),
@@ -162,6 +162,34 @@ unsafe fn run_code(
     values[result]
 }
 
+/// An op of two operands with `n` numbers each of a dtype that is computed as it is stored, and gives such numbers without a
+/// fault. Returns whether it was computed: not if the op takes several loops, or if the steps of plans are being timed.
+///
+/// # Panics
+/// If there is no room for `n` numbers.
+pub fn tiny_binary(
+    op: ElementwiseOp,
+    dtype: DType,
+    (a, b): (&[u64; 8], &[u64; 8]),
+    n: usize,
+    out: &mut [u64; 8],
+) -> bool {
+    assert!(n * dtype.size() <= size_of_val(a), "{n} numbers of {dtype} have no room");
+    if op.row().arity != 2 || dtype.compute().dtype() != dtype || profile::is_watched() {
+        return false;
+    }
+    let (a, b) = (a.as_ptr().cast(), b.as_ptr().cast());
+    match Kernel::of(op, dtype.compute()) {
+        // SAFETY: operands and result have room for `n` numbers, and the result is nobody else's. It has no other type than the
+        // operands: comparisons are narrower, and nothing is wider.
+        Kernel::Two(f) => unsafe { f(a, b, out.as_mut_ptr().cast(), n) },
+        // SAFETY: as above.
+        Kernel::Swapped(f) => unsafe { f(b, a, out.as_mut_ptr().cast(), n) },
+        Kernel::One(_) | Kernel::Three(_) | Kernel::Many { .. } => return false,
+    }
+    true
+}
+
 /// Runs a small graph; `None` if it met a fault, or if the steps of plans are being timed.
 pub fn run(backend: &CpuBackend, graph: &SmallGraph<Buffer>) -> Result<Option<Buffer>> {
     if profile::is_watched() {
@@ -213,7 +241,7 @@ fn walk(graph: &SmallGraph<Buffer>, out: *mut u8, workspace: &Workspace) -> Opti
             }
             SmallStep::Cast(place) => {
                 let (from, to) = (graph.steps[*place as usize].1, room());
-                // SAFETY: as above.
+                // SAFETY: the operand is the value of an earlier step, of dtype `from`; there is room for `n` of the widest type.
                 unsafe { Kernel::cast(from, *dtype).run(&[values[*place as usize]], to, n, workspace) };
                 to.cast_const()
             }

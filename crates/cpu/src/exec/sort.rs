@@ -1,8 +1,8 @@
-//! Stable sorting of rows, whole or the first few; NaN counts as largest.
+//! Stable sorting of rows, complete or top-k; NaN sorts last.
 
 use super::Task;
 use super::workspace::Workspace;
-use crate::sort::{LONGEST, Places, Scheme, SortKey, Sorter, Together, Values};
+use crate::sort::{LONGEST, Places, Scheme, SortKey, Sorter, Together, Values, fill, finish};
 use std::ops::Range;
 use wootz_ir::ScalarType;
 use wootz_plan::{Kernel, Step};
@@ -115,7 +115,7 @@ fn rows<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
     }
 }
 
-/// One row, by all workers: each reads its share of it and writes its share of the result.
+/// One row, sorted by all workers: each reads and writes its share.
 fn together<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
     task: &Task<'_>,
     workspace: &Workspace,
@@ -141,11 +141,8 @@ fn together<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
             }
         }
     };
-    let (part, sorted) = together.sort(S::BITS, |items| {
-        for ((item, &value), place) in items.iter_mut().zip(values).zip(share.clone()) {
-            *item = S::item(value, place, order.descending);
-        }
-    });
+    let (part, sorted) =
+        together.sort(S::BITS, |items| fill::<T, S>(items, values, share.start, order.descending));
     let first = &sorted[..limit.saturating_sub(part.start).min(part.len())];
     let start = row * limit + part.start;
     // SAFETY: the points exist, `out` is as long as their range, and workers store disjoint parts.
@@ -155,9 +152,7 @@ fn together<T: SortKey + bytemuck::Pod, S: Scheme<T, Out: bytemuck::Pod>>(
             Some(to) => std::slice::from_raw_parts_mut(to.cast::<S::Out>().wrapping_add(start), first.len()),
             None => workspace.slice(first.len()),
         };
-        for (to, &item) in out.iter_mut().zip(first) {
-            *to = S::finish(item, order.descending);
-        }
+        finish::<T, S>(out, first, order.descending);
         if direct.is_none() {
             let mut frame = task.epilogue.begin(task.run, workspace, out.len());
             task.epilogue.store(task.run, &mut frame, start..start + out.len(), out.as_ptr().cast());

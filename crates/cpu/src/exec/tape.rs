@@ -1,14 +1,15 @@
-//! Tapes: fused code compiled to a list of block loops, and run over ranges of an iteration space.
+//! Tapes: fused code compiled to a list of block loops, run over ranges of an iteration space.
 //!
-//! A block is up to [`BLOCK`] consecutive points. Each value of the program has a slot; a slot is a register (a block in
-//! the worker's workspace) or, for loads that lie in memory as the loops want them, a pointer straight into the buffer.
-//! Registers are shared by liveness, so that a long chain stays in the first-level cache.
+//! A block is up to [`BLOCK`] consecutive points. Each value of the program has a slot, which is either a register (a
+//! block in the worker's workspace) or, for loads whose memory layout suits the loops, a pointer into the buffer.
+//! Registers are allocated by liveness, so that a long chain stays in the L1 cache.
 
 use super::access::{self, ReadRun, WriteRun};
 use super::loops::{self, Loop1, Loop2, Loop3};
 use super::narrow;
 use super::workspace::Workspace;
 use crate::copy::stream_bytes;
+use crate::stop;
 use smallvec::SmallVec;
 use std::ops::Range;
 use wootz_ir::scalar::Instr;
@@ -62,7 +63,7 @@ struct Sink {
     computed: bool,
     /// Bytes of a value in the compute type.
     wide: usize,
-    /// Larger than the caches: written past them, so that its lines are not read first.
+    /// Larger than the caches: written with non-temporal stores, so that its lines are not read first.
     streams: bool,
 }
 
@@ -89,7 +90,7 @@ pub struct Tape {
     plain: Option<Plain>,
 }
 
-/// The whole input lies in memory in row-major order and in the compute type.
+/// The entire input is in memory in row-major order and in the compute type.
 #[derive(Clone, Copy)]
 struct Plain {
     buffer: BufferId,
@@ -178,7 +179,7 @@ impl Tape {
     }
 
     fn add(&mut self, slot: Slot, instr: &Instr, fused: &Fused) {
-        let undefined = "the op table defines functions only on types that have them";
+        let undefined = "the op table defines functions only on types that support them";
         match *instr {
             Instr::Load(index, _) => self.add_load(slot, &fused.loads[index as usize]),
             Instr::Param(index, t) => {
@@ -221,7 +222,7 @@ impl Tape {
         self.narrow.filter(|_| t != ScalarType::Bool)
     }
 
-    /// What elements of a dtype are while they are computed with.
+    /// The compute type of elements of a dtype.
     fn held(&self, dtype: DType) -> DType {
         if self.narrow == Some(dtype) { dtype } else { dtype.compute().dtype() }
     }
@@ -283,7 +284,7 @@ impl Tape {
         self.register_count * REGISTER
     }
 
-    /// Whether the whole value lies in memory as it is: then where.
+    /// The location of the value, if it is stored contiguously.
     ///
     /// # Safety
     /// `run` binds the buffers of the plan, each as large as the plan says.
@@ -292,7 +293,7 @@ impl Tape {
         self.plain.map(|p| unsafe { run.pointers[p.buffer as usize].add(p.byte_offset).cast_const() })
     }
 
-    /// Whether results can be written straight into their store: then where it starts.
+    /// The start of the store, if results can be written to it directly.
     ///
     /// # Safety
     /// As for [`Tape::in_memory`].
@@ -396,6 +397,7 @@ impl Tape {
         n: usize,
         kernel: *const u8,
     ) {
+        stop::check();
         for (slot, fill) in &self.fills {
             // SAFETY: layouts stay inside their buffers for points that exist; a register holds a block.
             unsafe {

@@ -1,4 +1,4 @@
-//! RWKV-7's recurrence. Heads are independent; each worker takes some of them through all steps.
+//! RWKV-7's recurrence. Heads are independent; each worker processes some of them through all steps.
 
 use super::Task;
 use super::workspace::Workspace;

@@ -1,4 +1,4 @@
-//! Memory that a worker reuses from step to step and run to run.
+//! Scratch memory that a worker reuses across steps and runs.
 
 use crate::scratch::NoMemory;
 use std::alloc::{Layout, alloc, dealloc};
@@ -56,7 +56,7 @@ impl Workspace {
         }
     }
 
-    /// Forgets everything handed out.
+    /// Frees everything allocated from it.
     pub fn reset(&mut self) {
         self.used.set(0);
         for (base, size) in self.retired.get_mut().drain(..) {

@@ -1,7 +1,7 @@
-//! Products by Apple's Accelerate, which uses matrix units that have no public instructions.
+//! Products with Apple's Accelerate, which uses matrix units that have no public instructions.
 //!
-//! With the feature `accelerate` on an Apple target, products whose operands and result are matrices in BLAS's sense
-//! go there; all others take the blocked product. The choice of arguments is plain code, tested everywhere.
+//! With the feature `accelerate` on an Apple target, products whose operands and result are BLAS-compatible matrices
+//! go there; all others use the blocked product. The computation of arguments is plain code, tested everywhere.
 #![cfg_attr(
     not(all(feature = "accelerate", target_vendor = "apple")),
     allow(dead_code, reason = "only called with the feature on an Apple target")
@@ -12,7 +12,7 @@ use super::sink::StridedSink;
 use super::source::Strided;
 use std::ffi::c_int;
 
-/// How BLAS is told to read an operand of a row-major product.
+/// The transposition flag of an operand of a row-major product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Matrix {
     transposed: bool,
@@ -57,7 +57,7 @@ pub struct BlasProduct<'a, T> {
 }
 
 impl<'a, T> BlasProduct<'a, T> {
-    /// The product as BLAS sees it, or `None` where an operand, the result or a size does not fit its interface.
+    /// The product in BLAS terms, or `None` if an operand, the result or a size does not fit its interface.
     pub fn of(
         shape: Shape,
         a: Strided<'a, T>,

@@ -1,4 +1,4 @@
-//! The blocked product: packing, the loops around the micro-kernel, and the workers' shares.
+//! The blocked product: packing, the loops around the micro-kernel, and the distribution over workers.
 
 use super::plan::{Gemm, Grid, Rooms, SEGMENT, Shape};
 use super::sink::{Sink, StridedSink};
@@ -6,6 +6,7 @@ use super::source::{PackSource, Strided};
 use super::tile::{Ahead, LINE, STRETCH, TileArgs};
 use super::vector;
 use crate::isa::Real;
+use crate::stop;
 use crate::team::{SyncPtr, Worker, split_range};
 use std::ops::Range;
 
@@ -24,11 +25,11 @@ enum Output<'a, T> {
 /// How B comes to the micro-kernel.
 #[derive(Clone, Copy)]
 enum Right<'a, T> {
-    /// Packed by its source, then read as often as there are tiles above each other.
+    /// Packed beforehand, then read by every row of tiles.
     Packed,
     /// As it is the first time, and packed on the way for the other times.
     Kept(Strided<'a, T>),
-    /// As it is, because there are hardly any rows.
+    /// Unpacked, because there are hardly any rows.
     Bare(Strided<'a, T>),
 }
 
@@ -96,15 +97,20 @@ impl<T: Real> Gemm<T> {
         }
         assert!(a.holds(m, k), "the left operand has fewer than {m}×{k} elements");
         assert!(b.holds(n, k), "the right operand has fewer than {k}×{n} elements");
-        if let (Some(a), Some(b), true) = (a.strided(), b.strided(), m == 1 || n == 1) {
+        let (column, row) = (n == 1 && !self.batch_invariant, m == 1 && !self.batch_invariant);
+        if let (true, Some(matrix)) = (column, a.strided()) {
             // SAFETY: the same promises.
-            return unsafe { vector::gemv(self, worker, a, b, c, memory) };
+            return unsafe { vector::gemv(self, worker, (matrix, m), b, c, memory) };
         }
-        if let (true, Some(matrix)) = (n == 1, a.dots()) {
+        if let (true, Some(matrix)) = (row, b.strided()) {
+            // SAFETY: the same promises.
+            return unsafe { vector::gemv(self, worker, (matrix, n), a, c, memory) };
+        }
+        if let (true, Some(matrix)) = (column, a.dots()) {
             // SAFETY: the same promises.
             return unsafe { vector::gemv_by_dots(self, worker, (matrix, m), b, c, memory) };
         }
-        if let (true, Some(matrix)) = (m == 1, b.dots()) {
+        if let (true, Some(matrix)) = (row, b.dots()) {
             // SAFETY: the same promises.
             return unsafe { vector::gemv_by_dots(self, worker, (matrix, n), a, c, memory) };
         }
@@ -319,6 +325,7 @@ impl<T: Real> Product<'_, T> {
             return;
         }
         for start in columns.clone().step_by(group) {
+            stop::check();
             let columns = start..columns.end.min(start + group);
             let (c, row_stride, column_stride) = match self.output {
                 Output::Memory(s) => {
@@ -378,7 +385,7 @@ impl<T: Real> Product<'_, T> {
         // The micro-kernel reads whole panels only, so it cannot read the ragged last one in place.
         let whole = columns.len() == tiling.cols;
         if bare_b.is_some() && !whole {
-            // SAFETY: as in `pass`.
+            // SAFETY: the workers of a pass take disjoint columns, and only this one reads these panels.
             unsafe { self.pack_b(pass, columns.clone()) };
         }
         let bare_b = bare_b.filter(|_| whole).map(|s| (s.at(columns.start, pass.depth.start), s.depth));

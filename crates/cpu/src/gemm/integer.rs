@@ -1,4 +1,4 @@
-//! Integer products: exact modulo 2^bits, without packing. Kept simple: no measured workload spends its time here.
+//! Integer products: exact modulo 2^bits, without packing. Kept simple, because no measured workload depends on it.
 
 use super::plan::Shape;
 use super::sink::{Sink, StridedSink};
@@ -42,6 +42,7 @@ pub fn gemm_integer<T: Wrapping>(
     let columns = if by_rows { 0..n } else { worker.split(n, COLUMNS) };
     for row in rows {
         for start in columns.clone().step_by(COLUMNS) {
+            crate::stop::check();
             let width = COLUMNS.min(columns.end - start);
             let mut sums = [T::default(); COLUMNS];
             for d in 0..k {

@@ -1,14 +1,14 @@
 //! Matrix products: `C = A · B` over f32 and f64, any strides, on a team's workers.
 //!
-//! Method (after Goto and van de Geijn): a block of B is packed into panels that stay in the last cache, a block
-//! of A into panels that stay in the second, and the micro-kernel ([`tile`](self)) keeps a tile of C in registers.
-//! The workers form a grid over C; those of one grid column pack B together and share it. Packing ahead waits for memory
-//! while the multipliers idle, so a row-major B is packed by the first tiles that read it.
+//! Method (after Goto and van de Geijn): a block of B is packed into panels that stay in the last-level cache, a
+//! block of A into panels that stay in L2, and the micro-kernel ([`tile`](self)) keeps a tile of C in registers. The
+//! workers form a grid over C; those of one grid column pack B together and share it. Packing ahead is memory-bound
+//! while the FMA units idle, so a row-major B is packed by the first tiles that read it.
 //!
-//! [`PackSource`] and [`Sink`] are the two ends where an executor fuses: an operand may be computed while it is
-//! packed, and finished row segments go through an epilogue instead of memory.
+//! [`PackSource`] and [`Sink`] are the points where an executor fuses: an operand can be computed while it is packed,
+//! and finished row segments go through an epilogue instead of memory.
 //!
-//! Not promised: a result for overlapping C and operands. Sums are taken in the element type, blocked by K.
+//! Not promised: correct results if C overlaps an operand. Sums are computed in the element type, blocked by K.
 
 mod accelerate;
 mod block;
@@ -40,7 +40,7 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = const { RefCell::new(Scratch::new()) };
 }
 
-/// One whole product on the global team, with working memory kept per calling thread.
+/// A complete product on the global thread pool, with scratch memory kept per calling thread.
 pub fn matmul<T: Real>(shape: Shape, a: &dyn PackSource<T>, b: &dyn PackSource<T>, c: &dyn Sink<T>) {
     let team = Team::global();
     let run = |scratch: &mut Scratch| {

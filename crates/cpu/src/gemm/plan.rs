@@ -1,4 +1,4 @@
-//! From the shape of a product to its blocking: problem in, configuration out.
+//! Blocking of a product: from its shape to a configuration.
 
 use super::tile::{Tiling, tiling};
 use crate::isa::{Real, level};
@@ -39,6 +39,8 @@ pub struct Gemm<T: Real> {
     pub(super) nc: usize,
     /// The most rows per packed block of A, a multiple of the tile's.
     pub(super) mc: usize,
+    /// Whether a row has the same bits however many there are: one row then takes the way of many.
+    pub(super) batch_invariant: bool,
 }
 
 /// How the workers divide C.
@@ -71,7 +73,13 @@ impl<T: Real> Gemm<T> {
         let kc = shape.k.div_ceil(passes).max(1);
         let mc = (A_BLOCK_BYTES / (kc_max * size) / tiling.rows).max(1) * tiling.rows;
         let nc = (B_BLOCK_BYTES / (kc_max * size) / tiling.cols).max(1) * tiling.cols;
-        Gemm { shape, kc, nc, mc, tiling }
+        Gemm { shape, kc, nc, mc, tiling, batch_invariant: false }
+    }
+
+    /// With rows that do not depend on how many there are.
+    #[must_use]
+    pub fn batch_invariant(self, on: bool) -> Self {
+        Gemm { batch_invariant: on, ..self }
     }
 
     /// Whether a team would cost more than it helps.

@@ -1,4 +1,4 @@
-//! Where a GEMM puts its result.
+//! Destinations of GEMM results.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ pub trait Sink<T>: Sync {
         self.strided().is_none_or(|result| result.has_room(rows, columns))
     }
 
-    /// The result as plain memory, if it is that: tiles are then summed in place.
+    /// The result as plain memory, if possible: tiles are then accumulated in place.
     fn strided(&self) -> Option<StridedSink<'_, T>> {
         None
     }

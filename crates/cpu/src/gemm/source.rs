@@ -1,10 +1,12 @@
-//! Where a GEMM reads its operands from.
+//! Sources of GEMM operands.
 //!
 //! Both operands look the same to the packing: *lanes* (rows of A, columns of B) by *depth* (K). A panel is
 //! some lanes wide and holds, for every step of depth, the numbers of its lanes side by side.
 
 use crate::convert;
-use crate::isa::{AHEAD, Isa, Kernel, Real, dispatch, prefetch, transpose_block, transpose_side};
+use crate::isa::{
+    AHEAD, Isa, Kernel, Real, dispatch, line_side, prefetch, transpose_block, transpose_lines, transpose_side,
+};
 use half::{bf16, f16};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -40,7 +42,7 @@ pub trait PackSource<T>: Sync {
         None
     }
 
-    /// The operand by its lanes' dot products, where they are quicker than packing.
+    /// Computes dot products with the operand's lanes, if that is faster than packing.
     fn dots(&self) -> Option<&dyn Dots<T>> {
         None
     }
@@ -99,6 +101,11 @@ impl<'a, T> Strided<'a, T> {
     pub fn right(matrix: &'a [T], columns: usize) -> Self {
         let extent = (columns, matrix.len().checked_div(columns).unwrap_or(0));
         Strided { start: matrix.as_ptr(), lane: 1, depth: columns as isize, extent, memory: PhantomData }
+    }
+
+    /// Where the first lane starts and how far steps of depth are apart, if lanes are adjacent.
+    pub(crate) fn side_by_side(&self) -> Option<(*const T, isize)> {
+        (self.lane == 1).then_some((self.start, self.depth))
     }
 
     /// Whether every element of that many lanes of that depth is in bounds.
@@ -189,14 +196,28 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
             return 0;
         }
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
+        // The next panel's rows: each is too short for the hardware to foresee.
+        let fetch_next = |d: usize| {
+            for l in 0..W {
+                prefetch(self.source.at(lane + W + l, first + d));
+            }
+        };
         let room = self.out.len();
         let mut d = 0;
+        let line = line_side::<I>(size_of::<T>());
+        while line > 0 && W.is_multiple_of(line) && d + line <= n {
+            fetch_next(d);
+            for l in (0..W).step_by(line) {
+                let to = self.out[d * W + l..(d + line) * W].as_mut_ptr();
+                let from = self.source.at(lane + l, first + d).cast::<T>();
+                // SAFETY: `PLAIN` says that S is T. W lanes and `line` steps of depth are readable, and `out` has as many.
+                unsafe { transpose_lines::<I, T, false>(from, self.source.lane, to, W as isize) };
+            }
+            d += line;
+        }
         while d + side <= n && (d + side - 1) * W + side <= room {
             if (d * size_of::<T>()).is_multiple_of(64) {
-                // The next panel's rows: each is too short for the hardware to foresee.
-                for l in 0..W {
-                    prefetch(self.source.at(lane + W + l, first + d));
-                }
+                fetch_next(d);
             }
             for l in (0..W).step_by(side) {
                 let to = self.out[d * W + l..].as_mut_ptr();
@@ -224,7 +245,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
         let whole = n / side * side;
         for d in (0..whole).step_by(side) {
             for (l, row) in wide.iter_mut().enumerate() {
-                // SAFETY: as in `element`; depth is adjacent here.
+                // SAFETY: `Strided::new` promises readable elements, which are adjacent along depth here.
                 let from = unsafe { std::slice::from_raw_parts(self.source.at(lane + l, first + d), side) };
                 S::load_run::<I>(from, &mut row[..side]);
             }
@@ -243,7 +264,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
     fn copy<I: Isa, const W: usize>(&mut self) {
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
         for d in 0..n {
-            // SAFETY: as in `element`; the lanes are adjacent here.
+            // SAFETY: `Strided::new` promises readable elements; lanes are adjacent here.
             let row = unsafe { std::slice::from_raw_parts(self.source.at(lane, first + d), W) };
             S::load_run::<I>(row, &mut self.out[d * W..(d + 1) * W]);
         }
@@ -256,7 +277,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
         for (l, lane) in self.lanes.clone().enumerate() {
             for start in self.depth.clone().step_by(run.len()) {
                 let run = &mut run[..(self.depth.end - start).min(64)];
-                // SAFETY: as in `element`; depth is adjacent here.
+                // SAFETY: `Strided::new` promises readable elements, which are adjacent along depth here.
                 let from = unsafe { std::slice::from_raw_parts(self.source.at(lane, start), run.len()) };
                 S::load_run::<I>(from, run);
                 for (d, &value) in run.iter().enumerate() {
@@ -389,7 +410,7 @@ impl<T: Real + LoadAs<T>> PackSource<T> for Strided<'_, T> {
 /// A strided operand in a narrower type, widened while packing.
 pub struct Widen<'a, S>(pub Strided<'a, S>);
 
-/// A lane times a vector, widened on the way.
+/// The dot product of a lane and a vector, widened on the way.
 struct Dot<'a, S> {
     lane: &'a [S],
     vector: &'a [f32],

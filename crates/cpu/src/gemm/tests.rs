@@ -30,6 +30,8 @@ const SIZES: &[(usize, usize, usize)] = &[
     (1, 1, 20_000),
     (1, 5, 9000),
     (1, 77, 33),
+    (1, 64, 101),
+    (1, 150, 7),
     (77, 1, 33),
     (2, 3, 4),
     (5, 17, 9),
@@ -164,6 +166,35 @@ fn computed_and_narrow_operands() {
         let (left, right) = (Widen(Strided::left(&half, k)), Widen(Strided::right(&brain, n)));
         matmul(shape, &left, &right, &StridedSink::row_major(&mut c, n));
         assert_eq!(c, want, "{shape:?} narrow");
+    }
+}
+
+#[test]
+fn matrices_times_computed_vectors() {
+    for &(m, n, k) in SIZES.iter().filter(|&&(m, n, _)| m == 1 || n == 1) {
+        let shape = Shape { m, n, k };
+        let (a, b): (Vec<f32>, Vec<f32>) = (fill(m * k, 5), fill(k * n, 6));
+        let (vector, matrix_left) = if n == 1 { (&b, true) } else { (&a, false) };
+        let computed = AlongDepth(|_: usize, depth: std::ops::Range<usize>, out: &mut [f32]| {
+            out.iter_mut().zip(depth).for_each(|(o, d)| *o = vector[d] + 1.0);
+        });
+        let want = match matrix_left {
+            true => naive(shape, |i, p| a[i * k + p], |p, _| b[p] + 1.0),
+            false => naive(shape, |_, p| a[p] + 1.0, |p, j| b[p * n + j]),
+        };
+        let (left, right) = (Strided::left(&a, k), Strided::right(&b, n));
+        let (left, right): (&dyn PackSource<f32>, &dyn PackSource<f32>) =
+            if matrix_left { (&left, &computed) } else { (&computed, &right) };
+        for workers in [1, 3] {
+            let mut c = vec![99.0; m * n];
+            let gemm = Gemm::<f32>::new(shape);
+            let mut scratch = Scratch::new();
+            let memory = SyncPtr::new(scratch.reserve(gemm.scratch_bytes(workers)));
+            let sink = StridedSink::row_major(&mut c, n);
+            // SAFETY: all workers come with the same arguments; the memory has the size that the product asks for.
+            Team::new(workers).run(&|w| unsafe { gemm.run(w, left, right, &sink, memory) });
+            assert_eq!(c, want, "{shape:?} on {workers}");
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The micro-kernel: a tile of C held in registers while K runs past.
 //!
-//! `C[r][c] (+)= Σ_d A[r][d] · B[d][c]` for R rows and two registers of columns. Per step of K it loads two
-//! registers of B and broadcasts R numbers of A. B comes packed (or is a row-major matrix itself); A comes
-//! packed, or in any strides when it is too small to be worth packing. A *keeping* kernel reads a row-major B and packs
-//! it on the way: the stores cost nothing beside the multiplications, where packing beforehand waits for memory.
+//! `C[r][c] (+)= Σ_d A[r][d] · B[d][c]` for R rows and two registers of columns. Each step of K loads two registers
+//! of B and broadcasts R numbers of A. B is packed (or is a row-major matrix itself); A is packed, or has any strides
+//! if it is too small to be worth packing. A *keeping* kernel reads a row-major B and packs it on the way: the stores
+//! are free next to the multiplications, whereas packing beforehand waits for memory.
 
 use crate::isa::{Lanes, Level, Real, prefetch};
 

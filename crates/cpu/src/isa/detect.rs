@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// What every processor of the target has.
+    /// The baseline of the target.
     Baseline = 1,
     /// 64-bit ARM with Advanced SIMD.
     Neon = 2,
@@ -17,7 +17,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The name that `WOOTZ_ISA` understands.
+    /// The name accepted by `WOOTZ_ISA`.
     pub const fn name(self) -> &'static str {
         match self {
             Level::Baseline => "baseline",
@@ -51,7 +51,7 @@ pub fn available() -> Vec<Level> {
 
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
-/// The level that kernels run at: the best that the processor has, or what `WOOTZ_ISA` names.
+/// The level that kernels run at: the best of the processor, or the one named by `WOOTZ_ISA`.
 #[inline]
 pub fn level() -> Level {
     match CHOSEN.load(Ordering::Relaxed) {
@@ -71,7 +71,10 @@ pub(crate) fn requested() -> Result<Option<Level>, String> {
         Some(level) => Ok(Some(*level)),
         None => {
             let names: Vec<_> = levels.iter().map(|l| l.name()).collect();
-            Err(format!("WOOTZ_ISA={name:?} is none of what this processor has: {}", names.join(", ")))
+            Err(format!(
+                "WOOTZ_ISA={name:?} is not available on this processor; available: {}",
+                names.join(", ")
+            ))
         }
     }
 }
@@ -80,8 +83,8 @@ pub(crate) fn requested() -> Result<Option<Level>, String> {
 fn choose() -> Level {
     let best = *available().last().unwrap_or(&Level::Baseline);
     let chosen = requested().unwrap_or_else(|problem| {
-        // Whoever opens the device by a function that can fail has heard of it there.
-        eprintln!("wootz: {problem}; using {}", best.name());
+        // Functions that can fail have returned this error already; see `check_environment`.
+        tracing::warn!("{problem}; using {}", best.name());
         Some(best)
     });
     let chosen = chosen.unwrap_or(best);

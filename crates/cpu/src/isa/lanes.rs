@@ -1,4 +1,4 @@
-//! A vector register as a type, for the few kernels whose register use must not be left to the compiler.
+//! Vector registers as types, for the few kernels whose register allocation must not be left to the compiler.
 
 use super::Real;
 
@@ -48,7 +48,7 @@ pub trait Lanes: Copy {
 /// one. Weights that come from memory arrive a fifth faster so.
 pub const AHEAD: usize = 4096;
 
-/// Prefetches the cache line at `address`, which need not be valid. A no-op where there is no such instruction.
+/// Prefetches the cache line at `address`, which need not be valid. A no-op if there is no such instruction.
 #[inline(always)]
 pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]

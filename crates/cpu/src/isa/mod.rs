@@ -1,7 +1,7 @@
-//! Which instruction set this process uses, and how one loop is compiled for each of them.
+//! The instruction set of this process, and the compilation of a loop for each instruction set.
 //!
-//! A kernel is written once, as plain scalar-looking code that is generic over [`Isa`], and the compiler
-//! vectorises it under the target features of every [`Level`]:
+//! A kernel is written once, as plain scalar code that is generic over [`Isa`], and the compiler vectorises it with
+//! the target features of every [`Level`]:
 //!
 //! ```
 //! wootz_cpu::isa_fn! {
@@ -17,8 +17,8 @@
 //! assert_eq!(y, [7.0; 9]);
 //! ```
 //!
-//! [`Kernel`] and [`dispatch`] do the same for generic code that a macro cannot name. All helpers that such
-//! a body calls must be `#[inline(always)]`, or they are compiled for the baseline.
+//! [`Kernel`] and [`dispatch`] do the same for generic code that a macro cannot name. All helpers that such a body
+//! calls must be `#[inline(always)]`; otherwise they are compiled for the baseline.
 
 mod detect;
 mod lanes;
@@ -30,9 +30,9 @@ pub(crate) use detect::requested;
 pub use detect::{Level, available, level};
 use lanes::*;
 pub use lanes::{AHEAD, Lanes, prefetch};
-pub use transpose::{transpose_block, transpose_side};
+pub use transpose::{line_side, transpose_block, transpose_lines, transpose_side};
 
-/// An instruction set as a type: what a kernel's body may ask at compile time.
+/// An instruction set as a type: what a kernel's body can query at compile time.
 pub trait Isa: Copy + Send + Sync + 'static {
     /// The run-time name of this set.
     const LEVEL: Level;
@@ -81,7 +81,7 @@ pub trait Real:
     fn fused(a: Self, b: Self, c: Self) -> Self;
     /// The register of this type in an instruction set.
     type Lanes<I: Isa>: Lanes<Elem = Self>;
-    /// A whole product by the system's BLAS.
+    /// A complete product with the system's BLAS.
     #[cfg(all(feature = "accelerate", target_vendor = "apple"))]
     fn blas(product: crate::gemm::BlasProduct<'_, Self>);
 }
@@ -128,7 +128,7 @@ macro_rules! isa_types {
     )*};
 }
 isa_types! {
-    /// What every processor of the target has: SSE2 on x86-64, plain code elsewhere.
+    /// The baseline of the target: SSE2 on x86-64, plain code elsewhere.
     Baseline: fma false, bytes 16, Plain32, Plain64;
     /// AVX2 with FMA and F16C.
     Avx2: fma true, bytes 32, Ymm32, Ymm64;

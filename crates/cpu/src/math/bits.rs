@@ -1,4 +1,4 @@
-//! Exponents and rounding by bit patterns: what vectorises on every instruction set.
+//! Exponents and rounding with bit patterns, which vectorises on every instruction set.
 //!
 //! Adding 1.5·2^(mantissa bits) to a small number rounds it to an integer, which then stands in the low bits.
 

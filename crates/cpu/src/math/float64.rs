@@ -29,7 +29,7 @@ fn exp_parts<I: Isa>(x: f64) -> (f64, i64) {
     (I::mul_add(r * r, poly::<I, _, _>(r, &EXP_F64), r), integer_f64(with_magic))
 }
 
-/// `exp(x) · 2^extra` without overflow on the way.
+/// `exp(x) · 2^extra` without intermediate overflow.
 #[inline(always)]
 pub(super) fn exp_scaled<I: Isa>(x: f64, extra: i64) -> f64 {
     let (m, n) = exp_parts::<I>(min(760.0, max(-800.0, x)));

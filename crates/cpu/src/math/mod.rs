@@ -1,16 +1,16 @@
 //! Elementary functions, written so that the compiler vectorises them.
 //!
-//! [`Elementary`] has every function per element, branch-free, for use inside other kernels; [`slices`] has
-//! them over slices, one `fn(&[T], &mut [T])` per function and type. Special values (±0, ±inf, NaN,
-//! subnormal numbers) follow C99 annex F; signs of NaN and exception flags do not.
+//! [`Elementary`] has every function per element, branch-free, for use inside other kernels; [`slices`] has them over
+//! slices, one `fn(&[T], &mut [T])` per function and type. Special values (±0, ±inf, NaN, subnormal numbers) follow
+//! C99 annex F; NaN signs and exception flags do not.
 //!
-//! Error bounds, in units in the last place, as the tests measure them (f32 against f64; f64 against the
-//! `libm` crate, which itself errs by up to 1):
+//! Error bounds in ulp, as measured by the tests (f32 against f64; f64 against the `libm` crate, which itself has
+//! errors of up to 1):
 //!
 //! | function | f32 | f64 |
 //! |---|---|---|
 //! | ln, rsqrt | 1 | 2 |
-//! | exp, exp2 | 1.5 | 2 |
+//! | exp, exp2, weights | 1.5 | 2 |
 //! | expm1, log1p, log2, log10 | 1.5 | 3 |
 //! | sin, cos | 2 | 2 |
 //! | asin, acos, atan | 2.5 | 3 |
@@ -94,8 +94,14 @@ pub trait Elementary: Real {
         v_pow(y);
         /// The angle of the point `(x, self)`.
         v_atan2(x);
-        /// `sqrt(self² + y²)` without overflow on the way.
+        /// `sqrt(self² + y²)` without intermediate overflow.
         v_hypot(y);
+    }
+
+    /// e to the power of a number that is not positive, as a weight: what is below the least normal number is 0.
+    #[inline(always)]
+    fn v_exp_weight<I: Isa>(self) -> Self {
+        self.v_exp::<I>()
     }
 
     /// Sine of huge arguments; one element at a time.

@@ -1,6 +1,6 @@
 //! The functions over slices: `y[i] = f(x[i])`, and `z[i] = f(x[i], y[i])` for the binary ones.
 //!
-//! They panic if the lengths differ, and are single-threaded; split the slices over the workers of a team.
+//! They panic if the lengths differ, and are single-threaded; split the slices over the workers of a region.
 
 use super::Elementary;
 use crate::isa_fn;

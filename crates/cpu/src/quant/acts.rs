@@ -1,9 +1,10 @@
-//! Activations as integer codes, the other side of every quantised product.
+//! Activations as integer codes, the other operand of every quantised product.
 //!
-//! A row of activations becomes one record: 8-bit codes, one scale per 32 values, and the sums that weights with offsets
-//! need. A precise record has a second code per value, for what rounding to the first one left, in steps of 1/256 of it:
-//! `value = scale * (256 * code + fine)`. Kernels for 8 bits then do 16 bits in two passes over the same weights, and scale
-//! the integer sum once. Records serve weights of every format, so a mixed-format model quantises its activations once.
+//! A row of activations becomes one record: 8-bit codes, one scale per 32 values, and the sums that weights with
+//! offsets need. A precise record has a second code per value for the rounding error of the first, in steps of 1/256
+//! of it: `value = scale * (256 * code + fine)`. Kernels for 8 bits then handle 16 bits in two passes over the same
+//! weights, and scale the integer sum once. Records work with weights of every format, so a mixed-format model
+//! quantises its activations once.
 
 use crate::isa_fn;
 use wootz_ir::op::Activations;

@@ -1,14 +1,14 @@
 //! Quantised matrix products: block-quantised weights × activations of 8 bits (or twice 8), by integer dot products.
 //!
-//! `out[a, r] = Σ_k weights[r, k] * acts[a, k]`. Weights are used as they stand in the file, never repacked at load:
-//! a product with one or a few rows of activations ([`matmul_rows`] picks) reads the blocks once at memory speed,
-//! and one with many rows unpacks 16 weight rows at a time into a tile that stays in the first-level cache
-//! and is used for all activations.
+//! `out[a, r] = Σ_k weights[r, k] * acts[a, k]`. Weights are used as stored in the file, never repacked at load time:
+//! a product with one or a few rows of activations ([`matmul_rows`] decides) reads the blocks once at memory speed,
+//! and one with many rows unpacks 16 weight rows at a time into a tile that stays in L1 and is used for all
+//! activations.
 //!
-//! Promises: any weight bytes are safe (lengths are checked, codes are any bits); results do not depend on how
-//! rows are split between threads. The error against exact arithmetic is that of 8-bit activations with
-//! a scale per 32 values, or of 16-bit ones where they are asked to be precise. NaN in the activations counts as 0, and a
-//! group with an infinity as all zeros.
+//! Promises: any weight bytes are safe (lengths are checked, codes can be any bits); results do not depend on how
+//! rows are split between threads. The error against exact arithmetic is that of 8-bit activations with a scale per
+//! 32 values, or of 16-bit ones in precise mode. NaN activations count as 0, and a group with an infinity as all
+//! zeros.
 //!
 //! Functions are single-threaded over a range of weight rows; the caller splits the rows.
 
@@ -27,13 +27,25 @@ pub use acts::{ActLayout, Acts, CHUNK, GROUP, Record, quantize_rows};
 
 use crate::isa::{self, Level};
 
-/// A quantised weight matrix: `rows` rows of `cols` values, each row whole blocks.
+/// A quantised weight matrix: `rows` rows of `cols` values, each row a whole number of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Weights<'a> {
     format: BlockFormat,
+    stored: Stored,
+    row_bytes: usize,
     bytes: &'a [u8],
     rows: usize,
     cols: usize,
+}
+
+/// What the bytes of weights are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stored {
+    /// Blocks of the format.
+    Blocks,
+    /// Chunks that a vector kernel has unpacked from them.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    Chunks,
 }
 
 /// Why a product was refused.
@@ -55,7 +67,9 @@ pub enum QuantError {
         bytes: usize,
     },
     /// The two sides, or the output, do not fit together.
-    #[error("product of {rows} x {cols} weights with {act_rows} x {act_cols} activations into {out} values")]
+    #[error(
+        "shape mismatch: {rows} x {cols} weights, {act_rows} x {act_cols} activations, {out} output values"
+    )]
     Mismatch {
         /// Weight rows.
         rows: usize,
@@ -85,7 +99,8 @@ impl<'a> Weights<'a> {
         if expected != Some(bytes.len()) {
             return Err(QuantError::Shape { format, rows, cols, bytes: bytes.len() });
         }
-        Ok(Weights { format, bytes, rows, cols })
+        let row_bytes = cols / format.block_len() * format.block_bytes();
+        Ok(Weights { format, stored: Stored::Blocks, row_bytes, bytes, rows, cols })
     }
 
     /// How many rows.
@@ -99,7 +114,7 @@ impl<'a> Weights<'a> {
     }
 
     fn row_bytes(&self) -> usize {
-        self.cols / self.format.block_len() * self.format.block_bytes()
+        self.row_bytes
     }
 }
 
@@ -126,6 +141,12 @@ impl<'a> Output<'a> {
     /// The same memory, where activation row `a` goes to row `rows[a]`.
     pub fn rows(self, rows: &'a [u32]) -> Output<'a> {
         Output { rows: Some(rows), ..self }
+    }
+
+    /// The same places for weights whose first row is `row` of these.
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    fn after_weights(self, row: usize) -> Output<'a> {
+        Output { ptr: self.ptr.wrapping_add(row), ..self }
     }
 
     /// Where the results of an activation row start.
@@ -188,7 +209,7 @@ pub(crate) fn chains() -> Option<impl Fn(usize) -> usize> {
     best.map(|chains| move |rounds| unsafe { chains(rounds) })
 }
 
-/// The whole product on this thread: `out` has one row of `weights.rows()` values per activation row.
+/// The complete product on this thread: `out` has one row of `weights.rows()` values per activation row.
 pub fn matmul(weights: &Weights<'_>, acts: &Acts<'_>, out: &mut [f32]) -> Result<(), QuantError> {
     let act_cols = acts.layout().cols();
     if act_cols != weights.cols || Some(out.len()) != acts.rows().checked_mul(weights.rows) {

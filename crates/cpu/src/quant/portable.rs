@@ -1,4 +1,4 @@
-//! Products in plain Rust: the kernel of processors without their own, and the one others are compared with.
+//! Products in plain Rust: for processors without a specialised kernel, and as a reference for the others.
 
 use std::ops::Range;
 
@@ -30,6 +30,17 @@ pub(super) unsafe fn matmul_rows(
         BlockFormat::IQ4_NL => run::<iq4_nl::BlockIq4Nl>,
         BlockFormat::IQ4_XS => run::<iq4_xs::BlockIq4Xs>,
         BlockFormat::MXFP4 => run::<mxfp4::BlockMxfp4>,
+        BlockFormat::IQ1_S => run::<iq1::BlockIq1S>,
+        BlockFormat::IQ1_M => run::<iq1::BlockIq1M>,
+        BlockFormat::IQ2_XXS => run::<iq2::BlockIq2Xxs>,
+        BlockFormat::IQ2_XS => run::<iq2::BlockIq2Xs>,
+        BlockFormat::IQ2_S => run::<iq2::BlockIq2S>,
+        BlockFormat::IQ3_XXS => run::<iq3::BlockIq3Xxs>,
+        BlockFormat::IQ3_S => run::<iq3::BlockIq3S>,
+        BlockFormat::TQ1_0 => run::<ternary::BlockTq1>,
+        BlockFormat::TQ2_0 => run::<ternary::BlockTq2>,
+        BlockFormat::Q1_0 => run::<ternary::BlockQ1>,
+        BlockFormat::NVFP4 => run::<nvfp4::BlockNvfp4>,
         BlockFormat::Q8_K | BlockFormat::F32 | BlockFormat::F16 | BlockFormat::BF16 => {
             unreachable!("Weights::new refuses {}", weights.format)
         }

@@ -92,7 +92,8 @@ fn products_match_the_reference() {
     for format in formats() {
         let block = format.block_len();
         let shapes = [(1, 256, 1), (5, 512, 2), (16, 256, 4), (19, 768, 5), (35, 1024, 7), (24, 2048, 3)];
-        let odd = [(3, 32, 1), (17, 96, 4), (18, 576, 6), (7, 800, 3), (40, 1056, 9), (70, 1056, 13)];
+        let odd =
+            [(3, 32, 1), (17, 96, 4), (18, 576, 6), (7, 800, 3), (40, 1056, 9), (70, 1056, 13), (21, 896, 2)];
         for shape in shapes.into_iter().chain(odd.into_iter().filter(|s| s.1 % block == 0)) {
             let w = random(shape.0 * shape.1, 3);
             let mut bytes = vec![0; format.bytes_of(w.len()).unwrap()];
@@ -159,12 +160,23 @@ fn set_scales(format: BlockFormat, bytes: &mut [u8]) {
         BlockFormat::Q2_K => &[80, 82],
         BlockFormat::Q3_K => &[108],
         BlockFormat::Q6_K => &[208],
-        BlockFormat::MXFP4 => &[],
+        BlockFormat::TQ1_0 => &[52],
+        BlockFormat::TQ2_0 => &[64],
+        BlockFormat::MXFP4 | BlockFormat::NVFP4 | BlockFormat::IQ1_M => &[],
         _ => &[0],
     };
     for block in bytes.chunks_exact_mut(format.block_bytes()) {
         if format == BlockFormat::MXFP4 {
             block[0] = 127;
+        }
+        if format == BlockFormat::NVFP4 {
+            block[..4].fill(0x38);
+        }
+        if format == BlockFormat::IQ1_M {
+            // Its half is spread over the top nibbles of four shorts, the lowest first.
+            for (i, high) in block[48..].iter_mut().skip(1).step_by(2).enumerate() {
+                *high = *high & 15 | ((half::f16::ONE.to_bits() >> (4 * i)) as u8) << 4;
+            }
         }
         for &i in at {
             block[i..i + 2].copy_from_slice(&half::f16::ONE.to_le_bytes());

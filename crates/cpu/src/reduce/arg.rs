@@ -1,4 +1,4 @@
-//! Where the extreme value is: the first, a NaN before everything.
+//! The position of the extreme value: the first one, with NaN before everything else.
 
 use super::number::{Max, Min, Number, Reducer};
 use super::reduce;
@@ -6,7 +6,7 @@ use crate::isa::{Isa, Kernel, dispatch};
 use std::marker::PhantomData;
 
 /// Elements whose extreme value is found at once; only the winning block is searched for the place.
-const BLOCK: usize = 2048;
+const BLOCK: usize = 1024;
 
 /// An order for arg-reductions.
 pub trait ArgOrder<T>: Copy + Send + Sync + 'static {
@@ -51,10 +51,32 @@ pub fn arg_reduce<O: ArgOrder<T>, T: Number>(x: &[T]) -> Option<(usize, T)> {
         }
     }
     best.map(|(i, value)| {
-        let start = i * BLOCK;
-        let place = x[start..].iter().position(|&v| v == value || (v.is_nan() && value.is_nan()));
-        (start + place.unwrap_or(0), value)
+        let block = &x[i * BLOCK..x.len().min((i + 1) * BLOCK)];
+        (i * BLOCK + dispatch(Search { block, value }), value)
     })
+}
+
+/// Elements that are compared with the extreme value at once.
+const PIECE: usize = 64;
+
+/// The first place of a value in a block that has it.
+struct Search<'a, T> {
+    block: &'a [T],
+    value: T,
+}
+
+impl<T: Number> Kernel for Search<'_, T> {
+    type Out = usize;
+    #[inline(always)]
+    fn run<I: Isa>(self) -> usize {
+        let nan = self.value.is_nan();
+        let is_it = |v: &T| (*v == self.value) | (nan & v.is_nan());
+        let is_here = |piece: &[T; PIECE]| piece.iter().fold(false, |found, v| found | is_it(v));
+        let (pieces, rest) = self.block.as_chunks::<PIECE>();
+        let here = pieces.iter().position(is_here);
+        let (start, piece) = here.map_or((pieces.len() * PIECE, rest), |i| (i * PIECE, &pieces[i][..]));
+        start + piece.iter().position(is_it).unwrap_or(0)
+    }
 }
 
 /// Folds one row into places and values: where `x[j]` beats `values[j]`, it and `index` take the place.

@@ -1,4 +1,4 @@
-//! The two folds: a run into a number, rows into a row.
+//! The two folds: a run into a number, and rows into a row.
 
 use super::number::{Number, Reducer};
 use crate::isa::{Isa, Kernel, dispatch};

@@ -1,8 +1,8 @@
 //! Reductions over contiguous runs, and of rows into a row of results.
 //!
-//! Two shapes are enough for any axis of a layout: [`reduce`] folds a run into one number, [`fold_rows`] folds rows
-//! element by element into accumulators. Both are single-threaded and bound by memory; the caller divides the
-//! run (or the columns) over workers and combines the parts with the same functions.
+//! Two cases cover any axis of a layout: [`reduce`] folds a run into one number, [`fold_rows`] folds rows elementwise
+//! into accumulators. Both are single-threaded and memory-bound; the caller distributes the run (or the columns) over
+//! workers and combines the parts with the same functions.
 //!
 //! - Float sums use many short chains whose results are added in f64 or with compensation: the error stays near
 //!   that of pairwise summation. [`fold_rows`] adds eight rows at a time, pairwise.

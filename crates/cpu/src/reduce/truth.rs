@@ -1,4 +1,4 @@
-//! Reductions of truth values.
+//! Reductions of booleans.
 
 use crate::isa_fn;
 

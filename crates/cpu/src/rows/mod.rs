@@ -1,9 +1,9 @@
-//! Whole-row kernels: softmax and norms, one row at a time on one thread; rows are divided over workers.
+//! Row kernels: softmax and norms, one row at a time on one thread; rows are distributed over workers.
 //!
-//! Inputs and outputs may be the same memory ([`RowIo::in_place`]). Sums run in short chains of the row's own type
-//! and are joined in f64.
+//! Inputs and outputs may be the same memory ([`RowIo::in_place`]). Sums consist of short chains in the row's own
+//! type, combined in f64.
 //!
-//! Rows that the textbook leaves open:
+//! Edge cases:
 //! - Softmax and log-softmax of a row of −inf (or with +inf) are NaN, as their formulas say.
 //! - log-sum-exp of a row of −inf, and of an empty row, is −inf; with +inf in the row it is +inf.
 //! - Empty rows have empty results.
@@ -16,7 +16,7 @@ mod tests;
 pub use norm::{Affine, layer_norm, rms_norm};
 pub use softmax::{log_softmax, logsumexp, softmax};
 
-use crate::isa::Real;
+use crate::isa::{Real, prefetch};
 use std::marker::PhantomData;
 
 /// Elements handled at a time: four registers of f32 with AVX2.
@@ -27,22 +27,62 @@ pub struct RowIo<'a, T> {
     from: *const T,
     to: *mut T,
     len: usize,
+    /// What will be read next, if anybody knows: brought nearer while this row is computed.
+    next: *const T,
     memory: PhantomData<&'a mut [T]>,
 }
 
-impl<'a, T: Real> RowIo<'a, T> {
+impl<'a, T: Copy> RowIo<'a, T> {
     /// Two rows.
     ///
     /// # Panics
     /// If their lengths differ.
     pub fn new(from: &'a [T], to: &'a mut [T]) -> Self {
         assert_eq!(from.len(), to.len());
-        RowIo { from: from.as_ptr(), to: to.as_mut_ptr(), len: to.len(), memory: PhantomData }
+        RowIo {
+            next: from.as_ptr(),
+            from: from.as_ptr(),
+            to: to.as_mut_ptr(),
+            len: to.len(),
+            memory: PhantomData,
+        }
     }
 
     /// One row, replaced by its result.
     pub fn in_place(row: &'a mut [T]) -> Self {
-        RowIo { from: row.as_ptr(), to: row.as_mut_ptr(), len: row.len(), memory: PhantomData }
+        RowIo {
+            next: row.as_ptr(),
+            from: row.as_ptr(),
+            to: row.as_mut_ptr(),
+            len: row.len(),
+            memory: PhantomData,
+        }
+    }
+
+    /// With the row that will be read next, which need not exist.
+    pub fn followed_by(self, next: *const T) -> Self {
+        RowIo { next, ..self }
+    }
+
+    /// The row to write, holding what there was to read.
+    pub fn copied(self) -> &'a mut [T] {
+        // SAFETY: both rows have `len` elements for `'a`; they are the same or do not overlap.
+        unsafe {
+            if self.from != self.to.cast_const() {
+                std::ptr::copy_nonoverlapping(self.from, self.to, self.len);
+            }
+            std::slice::from_raw_parts_mut(self.to, self.len)
+        }
+    }
+}
+
+impl<T: Real> RowIo<'_, T> {
+    /// Prefetches a piece of what will be read next. Called in the pass that computes most, while memory has little to do.
+    #[inline(always)]
+    fn fetch_next(&self, start: usize) {
+        for line in (0..LANES * size_of::<T>()).step_by(64) {
+            prefetch(self.next.wrapping_add(start).wrapping_byte_add(line));
+        }
     }
 
     /// Calls `f` with the input in pieces. The last piece is padded with `pad`.

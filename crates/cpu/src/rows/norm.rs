@@ -38,6 +38,7 @@ impl<T: Real> Affine<'_, T> {
     fn apply<I: Isa>(&self, io: &mut RowIo<T>, mean: T, scale: T) {
         // A loop and not `io.map`: a closure of this size is not inlined, and then not compiled for `I`.
         for start in (0..io.len).step_by(LANES) {
+            io.fetch_next(start);
             let x = io.piece(start, T::ZERO);
             let weight = Self::piece(self.weight, start, T::ONE);
             let bias = Self::piece(self.bias, start, T::ZERO);

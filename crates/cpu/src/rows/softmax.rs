@@ -4,20 +4,17 @@ use super::{LANES, RowIo, join};
 use crate::isa::{Isa, Kernel, dispatch};
 use crate::math::Elementary;
 
-/// The largest element; NaN if there is one; −inf if there is none.
+/// The largest element that is a number; −inf if there is none. NaN comes into the sum of exponentials, and so into all
+/// results, whatever is subtracted from it.
 #[inline(always)]
 fn largest<T: Elementary>(io: &RowIo<T>) -> T {
     let least = T::of(f64::NEG_INFINITY);
-    let (mut lanes, mut unordered) = ([least; LANES], [false; LANES]);
+    let mut lanes = [least; LANES];
     io.read(least, |x| {
         for l in 0..LANES {
             lanes[l] = if x[l] > lanes[l] { x[l] } else { lanes[l] };
-            unordered[l] |= x[l].partial_cmp(&x[l]).is_none();
         }
     });
-    if unordered.contains(&true) {
-        return T::of(f64::NAN);
-    }
     lanes.into_iter().fold(least, |a, b| if b > a { b } else { a })
 }
 
@@ -42,17 +39,26 @@ impl<T: Elementary> Kernel for Softmax<'_, T> {
         let mut io = self.0;
         let shift = largest(&io);
         let mut sums = [T::ZERO; LANES];
-        io.map(T::of(f64::NEG_INFINITY), |x| {
+        for start in (0..io.len).step_by(LANES) {
+            io.fetch_next(start);
+            let x = io.piece(start, T::of(f64::NEG_INFINITY));
             let mut out = [T::ZERO; LANES];
             for l in 0..LANES {
                 out[l] = (x[l] - shift).v_exp::<I>();
                 sums[l] += out[l];
             }
-            out
-        });
+            io.write(start, &out);
+        }
         let scale = T::of(1.0 / join(&sums));
         io.reread();
-        io.map(T::ZERO, |x| x.map(|v| v * scale));
+        // A loop, not `map` of an array, which optimised builds do not always inline.
+        io.map(T::ZERO, |x| {
+            let mut out = *x;
+            for v in &mut out {
+                *v = *v * scale;
+            }
+            out
+        });
     }
 }
 
@@ -65,7 +71,13 @@ impl<T: Elementary> Kernel for LogSoftmax<'_, T> {
         let mut io = self.0;
         let shift = largest(&io);
         let log = T::of(sum_exp::<I, T>(&io, shift).v_ln::<I>());
-        io.map(T::ZERO, |x| x.map(|v| (v - shift) - log));
+        io.map(T::ZERO, |x| {
+            let mut out = *x;
+            for v in &mut out {
+                *v = (*v - shift) - log;
+            }
+            out
+        });
     }
 }
 

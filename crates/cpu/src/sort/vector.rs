@@ -1,14 +1,21 @@
-//! Integers sorted with AVX-512: quicksort whose partitions go from one array to the other and back, and a sorting network for
-//! what fits four registers.
+//! Integer sorting with AVX-512: a quicksort whose partitions alternate between two arrays, and a sorting network for
+//! up to four registers.
 //!
-//! A register of elements is compared with the pivot at once; those below it are compressed to the front of the other array,
-//! the rest to its end. The network is Batcher's bitonic one: in its stage (k, j) element i meets element i ^ j, and pairs rise
-//! where bit k of i is clear.
+//! A register of elements is compared with the pivot at once; smaller ones are compressed to the front of the other
+//! array, the rest to its end. The network is Batcher's bitonic sort: in its stage (k, j) element i is compared with
+//! element i ^ j, and pairs are ascending if bit k of i is clear.
 
+use crate::stop;
 use std::arch::x86_64::*;
 
 /// Registers that the network sorts at most.
-const REGISTERS: usize = 4;
+const REGISTERS: usize = 8;
+
+/// Registers that are loaded at once: a load waits for the stores before it, whose places are known late.
+const AT_ONCE: usize = 8;
+
+/// Items from which a partition is long enough to look before it whether the run was asked to stop.
+const MANY: usize = 1 << 16;
 
 /// For the lanes of each register in stage (k, j): which of them keep the larger of a pair.
 const fn keeps_larger<const WIDTH: usize, const R: usize>(k: usize, j: usize) -> [u16; R] {
@@ -50,6 +57,17 @@ macro_rules! vector_sort {
                 unsafe { quick(items.as_mut_ptr(), spare.as_mut_ptr(), n, true, depth) }
             }
 
+            /// Puts what is below a value to the front of `to` and the rest to its end; how many are in front.
+            ///
+            /// # Panics
+            /// If there is less room than there are items.
+            #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
+            pub fn divide(from: &[$t], to: &mut [$t], value: $t) -> usize {
+                assert!(from.len() <= to.len(), "no room to divide into");
+                // SAFETY: both have room for the items, and do not overlap.
+                unsafe { partition::<false>(from.as_ptr(), to.as_mut_ptr(), from.len(), value) }
+            }
+
             /// Sorts the `n` items at `from`, with room at `to`; the result is at `from` if they come `back`, else at `to`.
             ///
             /// # Safety
@@ -63,6 +81,7 @@ macro_rules! vector_sort {
                         return match n.div_ceil(WIDTH) {
                             0 | 1 => network::<1>(from, to, n),
                             2 => network::<2>(from, to, n),
+                            3 | 4 => network::<4>(from, to, n),
                             _ => network::<REGISTERS>(from, to, n),
                         };
                     }
@@ -72,6 +91,9 @@ macro_rules! vector_sort {
                             std::ptr::copy_nonoverlapping(from, to, n);
                         }
                         return;
+                    }
+                    if n >= MANY {
+                        stop::check();
                     }
                     let pivot = pivot(from, n);
                     let mut left = partition::<false>(from, to, n, pivot);
@@ -94,15 +116,23 @@ macro_rules! vector_sort {
             /// There are `n` items, more than the network sorts.
             #[inline]
             unsafe fn pivot(from: *const $t, n: usize) -> $t {
-                const MANY: usize = 15;
+                let middle = |a: $t, b: $t, c: $t| a.min(b).max(a.max(b).min(c));
                 // SAFETY: places are below `n`.
-                let at = |i: usize, of: usize| unsafe { *from.add(n / (2 * of) + i * (n / of)) };
+                let at = |i: usize| unsafe { *from.add(i * (n / 16)) };
                 if n < 1024 {
-                    let (a, b, c) = (at(0, 3), at(1, 3), at(2, 3));
-                    return a.min(b).max(a.max(b).min(c));
+                    return middle(at(3), at(8), at(13));
                 }
-                let mut some: [$t; MANY] = std::array::from_fn(|i| at(i, MANY));
-                *some.select_nth_unstable(MANY / 2).1
+                if n >= MANY {
+                    // SAFETY: places are below `n`.
+                    let mut sample: [$t; 63] = std::array::from_fn(|i| unsafe { *from.add(i * (n / 63)) });
+                    sample.sort_unstable();
+                    return sample[31];
+                }
+                middle(
+                    middle(at(0), at(2), at(4)),
+                    middle(at(6), at(8), at(10)),
+                    middle(at(11), at(13), at(15)),
+                )
             }
 
             /// Puts what is below the pivot (or equal to it) to the front of `to` and the rest to its end; how many are in front.
@@ -127,8 +157,7 @@ macro_rules! vector_sort {
                 // them, whole registers can be stored at both ends: what is written too much is within that room, and is
                 // written over. With fewer, only what counts is stored at the end.
                 unsafe {
-                    while i + 2 * WIDTH <= n {
-                        let items = $load(from.add(i).cast());
+                    let mut place = |items: __m512i| {
                         let mask = below(items);
                         let count = mask.count_ones() as usize;
                         let rest = $compress(!mask, items);
@@ -136,6 +165,15 @@ macro_rules! vector_sort {
                         $store(to.add(right - WIDTH).cast(), $expand(<$mask>::MAX << (count % WIDTH), rest));
                         left += count;
                         right -= WIDTH - count;
+                    };
+                    while i + (AT_ONCE + 1) * WIDTH <= n {
+                        let items: [__m512i; AT_ONCE] =
+                            std::array::from_fn(|r| $load(from.add(i + r * WIDTH).cast()));
+                        items.into_iter().for_each(&mut place);
+                        i += AT_ONCE * WIDTH;
+                    }
+                    while i + 2 * WIDTH <= n {
+                        place($load(from.add(i).cast()));
                         i += WIDTH;
                     }
                     while i < whole {
@@ -233,6 +271,13 @@ macro_rules! vector_sort {
                 stage::<R, 64, 4>(v);
                 stage::<R, 64, 2>(v);
                 stage::<R, 64, 1>(v);
+                stage::<R, 128, 64>(v);
+                stage::<R, 128, 32>(v);
+                stage::<R, 128, 16>(v);
+                stage::<R, 128, 8>(v);
+                stage::<R, 128, 4>(v);
+                stage::<R, 128, 2>(v);
+                stage::<R, 128, 1>(v);
                 for r in 0..R {
                     // SAFETY: the mask leaves out what has no room.
                     unsafe { $store_some(to.wrapping_add(r * WIDTH).cast(), there(r), v[r]) };

@@ -1,4 +1,4 @@
-//! How workers wait for each other: the gate that everything here waits at, and the barrier of a region.
+//! Waiting: the gate that every wait uses, and the barrier of a region.
 
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, spin_until};
 use std::panic::resume_unwind;

@@ -1,11 +1,11 @@
-//! A persistent thread team.
+//! A persistent thread pool.
 //!
-//! [`Team::run`] is one parallel *region*: every worker runs the closure once, the caller being worker 0.
-//! Workers spin for a moment after a region and park only then, so that back-to-back regions cost about a
-//! microsecond. Inside a region [`Worker::barrier`] separates phases. On a busy machine regions have fewer workers
-//! (see `pressure`), and each runs on a core of its own where there is one (see `seats`).
+//! [`Team::run`] is one parallel *region*: every worker runs the closure once, with the caller as worker 0. Workers
+//! spin briefly after a region before they park, so that back-to-back regions cost about a microsecond. Inside a
+//! region [`Worker::barrier`] separates phases. On a busy machine regions have fewer workers (see `pressure`), and
+//! each runs on a core of its own if there are enough (see `seats`).
 //!
-//! Promises: a nested or concurrent `run` never dead-locks (it runs on the caller's thread alone, as one
+//! Promises: a nested or concurrent `run` never deadlocks (it runs on the caller's thread only, with a single
 //! worker); a panic in any worker ends the region on all workers and resumes on the caller.
 //! Not promised: fairness between several callers.
 
@@ -15,7 +15,7 @@ mod pressure;
 mod seats;
 mod split;
 
-pub use pool::{Team, requested_size};
+pub use pool::{LARGEST, Team, requested_size};
 pub use split::{SyncPtr, split_range};
 
 use barrier::Barrier;
@@ -48,7 +48,7 @@ impl Worker<'_> {
         self.count
     }
 
-    /// Waits until every worker of the region has come here. Writes before it are visible after it.
+    /// Waits until every worker of the region has reached this point. Earlier writes are visible afterwards.
     ///
     /// If another worker panicked, this unwinds too, so that the region ends.
     pub fn barrier(&self) {

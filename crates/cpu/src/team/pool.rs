@@ -1,4 +1,4 @@
-//! The threads of a team and the hand-over of regions to them.
+//! The threads of a pool, and how regions are handed to them.
 
 use super::Worker;
 use super::barrier::{Aborted, Barrier, Gate, Padded};
@@ -35,9 +35,9 @@ impl Region {
 }
 
 /// The most workers of a team.
-const LARGEST: usize = 1024;
+pub const LARGEST: usize = 1024;
 
-/// What the caller and the workers share.
+/// State shared by the caller and the workers.
 struct Shared {
     count: usize,
     pressure: Pressure,
@@ -82,7 +82,7 @@ fn watch_forks() {}
 /// The team of the process.
 static GLOBAL: OnceLock<Team> = OnceLock::new();
 
-/// The size it was asked to have; 0 where nobody asked.
+/// The requested size; 0 if none was requested.
 static WANTED: Number = Number::new(0);
 
 /// A set of threads that run parallel regions together with the calling thread.
@@ -95,7 +95,7 @@ pub struct Team {
 impl Team {
     /// The team of the process: `WOOTZ_THREADS` workers, or as many as the machine runs in parallel.
     ///
-    /// A child made by `fork` has none of the threads: there, regions run on the calling thread alone.
+    /// A forked child has none of the threads: there, regions run on the calling thread only.
     pub fn global() -> &'static Team {
         GLOBAL.get_or_init(|| {
             watch_forks();
@@ -142,7 +142,7 @@ impl Team {
         }
     }
 
-    /// How many workers a region has at most: all of them, when the team and the machine are free.
+    /// Maximum number of workers of a region: all of them, if the pool and the machine are free.
     pub fn size(&self) -> usize {
         self.shared.count
     }
@@ -158,13 +158,13 @@ impl Team {
         self.run_with(self.shared.count, job);
     }
 
-    /// The same with as many workers as the machine has cores to spare for them: fewer than the team has while other
+    /// The same with as many workers as the machine has free cores for: fewer than all while other
     /// processes are busy. For jobs whose results do not depend on the number of workers.
     pub fn run_adaptively(&self, job: &(dyn Fn(&Worker) + Sync)) {
         self.run_with(self.shared.pressure.width(), job);
     }
 
-    /// One region with the first `width` workers, at least 1 and at most all.
+    /// A region with the first `width` workers, at least 1 and at most all.
     pub(super) fn run_with(&self, width: usize, job: &(dyn Fn(&Worker) + Sync)) {
         let shared = &*self.shared;
         let alone = width == 1 || FORKED.load(Ordering::Relaxed);
@@ -264,7 +264,7 @@ impl Shared {
     }
 }
 
-/// The size that `WOOTZ_THREADS` asks for, if it is set; an error if it is no size of a team.
+/// The size requested by `WOOTZ_THREADS`, if set; an error if it is invalid.
 pub fn requested_size() -> Result<Option<usize>, String> {
     let Ok(text) = std::env::var("WOOTZ_THREADS") else { return Ok(None) };
     match text.trim().parse::<usize>() {
@@ -276,8 +276,8 @@ pub fn requested_size() -> Result<Option<usize>, String> {
 fn default_size() -> usize {
     let machine = std::thread::available_parallelism().map_or(1, |n| n.get());
     let size = requested_size().unwrap_or_else(|problem| {
-        // Whoever opens the device by a function that can fail has heard of it there.
-        eprintln!("wootz: {problem}; using {machine}");
+        // Functions that can fail have returned this error already; see `check_environment`.
+        tracing::warn!("{problem}; using {machine}");
         None
     });
     size.unwrap_or(machine)

@@ -1,9 +1,9 @@
-//! How many workers are worth waking on a busy machine.
+//! How many workers to wake on a busy machine.
 //!
-//! Workers meet at barriers, so one that waits for a core holds up all the others for a whole time slice. With more runnable
-//! threads than cores, fewer workers are then much faster than all of them. The system knows how long a thread was ready to
-//! run and did not: where that is a good part of the time, later regions go on with one worker less, and try all of them
-//! again after a while. Linux only; elsewhere nothing is measured and every region has all workers.
+//! Workers synchronise at barriers, so one that waits for a core delays all the others for an entire time slice. With
+//! more runnable threads than cores, it is much faster to use fewer workers. The operating system reports how long a
+//! thread was ready to run but did not: if that is a large part of the time, later regions use one worker fewer, and
+//! try all of them again after a while. Linux only; elsewhere nothing is measured and every region uses all workers.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,10 +1,10 @@
-//! A core of its own for every worker.
+//! A separate core for every worker.
 //!
-//! Two workers that take turns on one core are slower than one of them alone, because each waits for the other at every
-//! barrier. A scheduler puts them there (a woken thread starts where its waker runs), and leaves them there for tenths of a
-//! second while the other cores have any work at all, be it that of a process in the background. So workers note where they
-//! run when a region begins, and one that meets another there moves to a core that none of them is on. Where it may run
-//! afterwards does not change. Linux only; elsewhere nothing happens.
+//! Two workers that share a core are slower than one of them alone, because each waits for the other at every
+//! barrier. A scheduler can place them like that (a woken thread starts where its waker runs), and keep them there
+//! for tenths of a second while the other cores have any work at all, even a background process. So workers record
+//! where they run when a region begins, and one that finds another on its core moves to a core without workers. Its
+//! CPU affinity afterwards is unchanged. Linux only; elsewhere this does nothing.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

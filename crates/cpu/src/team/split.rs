@@ -1,4 +1,4 @@
-//! Sharing work between workers: static shares, pieces taken as they come, and pointers that may cross threads.
+//! Work distribution: static shares, dynamic chunks, and pointers that may cross threads.
 
 use crate::sync::{AtomicU64, Ordering};
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Reading and writing by index.
+//! Gather and scatter.
 
 use super::movement::check_spans;
 use super::{cast, elementwise, expand, node, reshape};
@@ -10,7 +10,8 @@ use crate::layout::Span;
 use crate::op::{Op, ScatterMode};
 use crate::shape::Shape;
 
-/// Integers as indices: i64, of which negative ones count from the end. What is beyond them stays beyond every extent.
+/// Integers as i64 indices, where negative ones count from the end. Values beyond i64 stay out of range for every
+/// extent.
 pub fn indices(op: &'static str, index: &NodeRef) -> Result<NodeRef> {
     if !index.dtype().is_integer() {
         return Err(Error::dtype(op, &[index.dtype()], "integer indices"));
@@ -22,7 +23,7 @@ pub fn indices(op: &'static str, index: &NodeRef) -> Result<NodeRef> {
     }
 }
 
-/// Integers no less and no more than these.
+/// Clamps integers to a range.
 fn bounded(x: &NodeRef, least: Option<i64>, most: i64) -> Result<NodeRef> {
     let bound = |value: i64| Node::constant(value.into(), x.dtype());
     let below = elementwise(ElementwiseOp::Minimum, &[x, &bound(most)])?;
@@ -32,10 +33,10 @@ fn bounded(x: &NodeRef, least: Option<i64>, most: i64) -> Result<NodeRef> {
     }
 }
 
-/// An integer with one element, as an i32. What does not fit one is as wrong as the i32 next to it.
+/// A single integer as an i32. A value that does not fit in an i32 is as invalid as the nearest i32.
 pub(super) fn one_index(op: &'static str, x: &NodeRef) -> Result<NodeRef> {
     if x.shape().count() != 1 || !x.dtype().is_integer() {
-        return Err(Error::shape(op, &[x.shape()], "a position of one integer"));
+        return Err(Error::shape(op, &[x.shape()], "a single integer position"));
     }
     let x = match x.dtype() {
         DType::I64 => bounded(x, Some(i32::MIN.into()), i32::MAX.into())?,
@@ -60,7 +61,7 @@ pub fn gather(x: &NodeRef, index: &NodeRef, axis: isize) -> Result<NodeRef> {
     node(Op::Gather { axis: axis as u8 }, [x.clone(), index], shape, x.dtype())
 }
 
-/// `x` with an axis replaced by the axes of `index`: rows, columns, … by number.
+/// `x` with an axis replaced by the axes of `index`: selects rows, columns, … by index.
 pub fn take(x: &NodeRef, index: &NodeRef, axis: isize) -> Result<NodeRef> {
     let axis = x.shape().axis("take", axis)?;
     let count = index.shape().count();
@@ -103,14 +104,14 @@ pub fn update_slice(x: &NodeRef, spans: &[Span], values: &NodeRef) -> Result<Nod
     node(Op::UpdateSlice(spans.into()), [x.clone(), values], x.shape().clone(), x.dtype())
 }
 
-/// `x` with `rows` written from index `start` (one integer, known when it runs) of an axis on.
+/// `x` with `rows` written along an axis from index `start` on (one integer, known at run time).
 pub fn write_at(x: &NodeRef, rows: &NodeRef, start: &NodeRef, axis: isize) -> Result<NodeRef> {
     let axis = x.shape().axis("write_at", axis)?;
     let fits = rows.shape().rank() == x.shape().rank()
         && rows.shape()[axis] <= x.shape()[axis]
         && rows.shape().with(axis, 0) == x.shape().with(axis, 0);
     if !fits {
-        let expected = format!("rows that fit x on every axis, and fewer or as many on axis {axis}");
+        let expected = format!("rows matching x on every axis, and at most as many on axis {axis}");
         return Err(Error::shape("write_at", &[x.shape(), rows.shape()], expected));
     }
     let start = one_index("write_at", start)?;

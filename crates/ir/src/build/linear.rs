@@ -1,4 +1,4 @@
-//! Products: matmul, attention, quantised products, WKV.
+//! Matrix products: matmul, attention, quantised products, WKV.
 
 use super::index::one_index;
 use super::{cast, expand, node};
@@ -26,27 +26,27 @@ pub fn matmul(a: &NodeRef, b: &NodeRef) -> Result<NodeRef> {
     }
     let lead = |s: &Shape| Shape::from(&s[..s.rank() - 2]);
     let batch =
-        Shape::broadcast("matmul", &lead(sa), &lead(sb)).map_err(|_| bad("leading axes that broadcast"))?;
+        Shape::broadcast("matmul", &lead(sa), &lead(sb)).map_err(|_| bad("broadcastable leading axes"))?;
     let full = |r: usize, c: usize| -> Shape { batch.iter().copied().chain([r, c]).collect() };
     let a = expand("matmul", &cast(a, dtype), &full(m, k))?;
     let b = expand("matmul", &cast(b, dtype), &full(k, n))?;
     node(Op::Matmul, [a, b], full(m, n), dtype)
 }
 
-/// What [`attention`] does beyond the plain product.
+/// Options of [`attention`].
 #[derive(Clone, Copy, Default)]
 pub struct AttentionOptions<'a> {
     /// Factor on the scores; `1/√d` by default.
     pub scale: Option<f64>,
-    /// Added to the scores; broadcasts to `[b, h, t, s]`. A bool mask keeps where it is true.
+    /// Added to the scores; broadcasts to `[b, h, t, s]`. A bool mask keeps positions where it is true.
     pub mask: Option<&'a NodeRef>,
-    /// A score for each head, `[h]`, that takes its part of the softmax and gives nothing.
+    /// Attention sinks `[h]`: a score per head that takes part in the softmax but contributes nothing.
     pub sinks: Option<&'a NodeRef>,
-    /// Position of the first query (an integer with one element): query `t` sees keys up to it plus `t`.
+    /// Position of the first query (an integer with one element): query `t` sees keys up to position plus `t`.
     pub position: Option<&'a NodeRef>,
-    /// With `position`: the window, as a number of most recent visible keys.
+    /// With `position`: the size of the sliding window, in most recent visible keys.
     pub window: Option<usize>,
-    /// Soft limit of the scores.
+    /// Soft cap on the scores.
     pub softcap: Option<f64>,
 }
 
@@ -67,14 +67,14 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
     }
     if ![q, k, v].iter().all(|x| x.dtype().is_float()) || k.dtype() != v.dtype() {
         let dtypes = [q.dtype(), k.dtype(), v.dtype()];
-        return Err(Error::dtype("attention", &dtypes, "floats, k and v of one dtype"));
+        return Err(Error::dtype("attention", &dtypes, "floats, with the same dtype for k and v"));
     }
     if q.dtype() != DType::F64 && k.dtype() == DType::F64 {
         let dtypes = [q.dtype(), k.dtype(), v.dtype()];
         return Err(Error::dtype("attention", &dtypes, "k and v no wider than q (cast q to f64)"));
     }
     if options.window.is_some() && options.position.is_none() {
-        return Err(Error::argument("attention", "a window needs a position"));
+        return Err(Error::argument("attention", "a window requires a position"));
     }
     let spec = AttentionSpec {
         scale: Bits::from(options.scale.unwrap_or(1.0 / (sq[3].max(1) as f64).sqrt())),
@@ -92,7 +92,7 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
     }
     if let Some(sinks) = options.sinks {
         if sinks.shape().as_ref() != [sq[1]] || !sinks.dtype().is_float() {
-            let expected = format!("sinks [{}] of floats, one for each head", sq[1]);
+            let expected = format!("sinks [{}] of floats, one per head", sq[1]);
             return Err(Error::shape("attention", &[sq, sinks.shape()], expected));
         }
         operands.push(cast(sinks, compute));
@@ -103,7 +103,7 @@ pub fn attention(q: &NodeRef, k: &NodeRef, v: &NodeRef, options: AttentionOption
     node(Op::Attention(spec), operands, Shape::from([sq[0], sq[1], sq[2], sv[3]]), q.dtype())
 }
 
-/// A bool mask as 0 and −∞.
+/// Converts a bool mask to 0 and −∞.
 fn additive(mask: &NodeRef, dtype: DType) -> Result<NodeRef> {
     use crate::elementwise::ElementwiseOp;
     use crate::graph::Node;
@@ -115,20 +115,19 @@ fn additive(mask: &NodeRef, dtype: DType) -> Result<NodeRef> {
     super::elementwise(ElementwiseOp::Where, &[mask, &zero, &none])
 }
 
-/// The number of columns that rows of `bytes` hold.
+/// The number of columns of rows with `bytes` bytes.
 fn quant_columns(op: &'static str, weights: &NodeRef, format: BlockFormat) -> Result<usize> {
     let shape = weights.shape();
     let whole =
         weights.dtype() == DType::U8 && shape.rank() == 2 && shape[1].is_multiple_of(format.block_bytes());
     if !whole {
-        let expected =
-            format!("u8 [rows, bytes] with whole {format} blocks of {} bytes", format.block_bytes());
+        let expected = format!("u8 [rows, bytes] in whole {format} blocks of {} bytes", format.block_bytes());
         return Err(Error::shape(op, &[shape], expected));
     }
     Ok(shape[1] / format.block_bytes() * format.block_len())
 }
 
-/// `x […, k] · Wᵀ` where the rows of `W [n, k]` are coded in `format` and given as bytes.
+/// `x […, k] · Wᵀ`, where the rows of `W [n, k]` are given as bytes quantised in `format`.
 pub fn quant_matmul(
     x: &NodeRef,
     weights: &NodeRef,
@@ -154,8 +153,8 @@ pub fn quant_matmul(
     Ok(cast(&node(op, [x, weights.clone()], shape, DType::F32)?, dtype))
 }
 
-/// `out[r, j] = W[experts[r, j]] · x[r]` for rows `x [r, k]`, choices `experts [r, j]`, and a stack of matrices
-/// `W [e, n, k]` whose rows are coded in `format` and given as bytes.
+/// `out[r, j] = W[experts[r, j]] · x[r]` for rows `x [r, k]`, choices `experts [r, j]`, and a stack of matrices `W
+/// [e, n, k]` whose rows are given as bytes quantised in `format`.
 pub fn expert_matmul(
     x: &NodeRef,
     weights: &NodeRef,
@@ -198,10 +197,10 @@ pub fn quant_gather(weights: &NodeRef, rows: &NodeRef, format: BlockFormat) -> R
     node(Op::QuantGather { format }, [weights.clone(), cast(rows, DType::I64)], shape, DType::F32)
 }
 
-/// RWKV-7's recurrence over `[r, w, k, v, a, b]`, each `[t, h, d]` but v `[t, h, n]`, from a state `[h, n, d]`:
-/// `S ← S·diag(w) + (S·a)·bᵀ + v·kᵀ`, `out = S·r`. The result is flat: outputs `[t, h, n]`, then the new state.
+/// RWKV-7's recurrence over `[r, w, k, v, a, b]`, each `[t, h, d]` except v `[t, h, n]`, from a state `[h, n, d]`: `S
+/// ← S·diag(w) + (S·a)·bᵀ + v·kᵀ`, `out = S·r`. The result is flat: outputs `[t, h, n]`, then the new state.
 ///
-/// Gated delta rules (`w` and `b` scaled by a decay, `a = −k`) and state spaces (`a = b = 0`) are cases of it.
+/// Gated delta rules (`w` and `b` scaled by a decay, `a = −k`) and state spaces (`a = b = 0`) are special cases.
 pub fn wkv7(inputs: [&NodeRef; 6], state: &NodeRef) -> Result<NodeRef> {
     let shape = inputs[0].shape();
     let values = inputs[3].shape();

@@ -1,6 +1,6 @@
-//! Building nodes: every check of shapes and dtypes happens here, once, for all front ends.
+//! Node construction: all shape and dtype checks happen here, once, for all front ends.
 //!
-//! A function takes operands as they are, casts and broadcasts them as the op's rule says, and returns a node whose
+//! Each function takes operands as they are, casts and broadcasts them by the op's rule, and returns a node whose
 //! operands fit exactly; the planner and the backends rely on that.
 
 mod index;
@@ -23,12 +23,12 @@ use crate::shape::Shape;
 use smallvec::smallvec;
 use std::sync::Arc;
 
-/// A node of one op, its result's shape checked.
+/// Creates a node, after checking the shape of its result.
 fn node(op: Op, operands: impl IntoIterator<Item = NodeRef>, shape: Shape, dtype: DType) -> Result<NodeRef> {
     Node::lazy(op, operands.into_iter().collect(), shape, dtype)
 }
 
-/// Every element `value`.
+/// A tensor filled with `value`.
 pub fn full(shape: &Shape, value: Number, dtype: DType) -> Result<NodeRef> {
     expand("full", &Node::constant(value, dtype), shape)
 }
@@ -38,7 +38,7 @@ pub fn iota(shape: &Shape) -> Result<NodeRef> {
     node(Op::Iota, [], shape.clone(), DType::I64)
 }
 
-/// Conversion to another dtype: integers wrap, floats to integers truncate and saturate.
+/// Casts to another dtype: integers wrap, floats to integers truncate and saturate.
 pub fn cast(x: &NodeRef, dtype: DType) -> NodeRef {
     if x.dtype() == dtype {
         return x.clone();
@@ -47,13 +47,13 @@ pub fn cast(x: &NodeRef, dtype: DType) -> NodeRef {
     node.expect("a shape that fits one dtype fits all of them")
 }
 
-/// An op of the elementwise table, over operands that are cast and broadcast to fit each other.
+/// An op of the elementwise table, over operands that are cast and broadcast to match.
 pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> {
     let row = op.row();
     if operands.len() != row.arity {
         return Err(Error::argument(
             row.name,
-            format!("takes {} operands, {} were given", row.arity, operands.len()),
+            format!("expected {} operands, got {}", row.arity, operands.len()),
         ));
     }
     let mut dtypes = [DType::Bool; MAX_ARITY];
@@ -84,12 +84,12 @@ pub fn elementwise(op: ElementwiseOp, operands: &[&NodeRef]) -> Result<NodeRef> 
     Node::lazy(Op::Elementwise(op), fitted, shape, resolved.result)
 }
 
-/// Whether a node is the constant 2: powers of it are products.
+/// Whether a node is the constant 2: squares are computed as products.
 fn is_two(node: &Node) -> bool {
     matches!(&*node.state.lock(), State::Constant(value) if value.to_f64() == 2.0)
 }
 
-/// A user's kernel over operands as they are; the result's shape and dtype are what its writer says.
+/// A user-defined kernel over unchanged operands; the caller specifies the result's shape and dtype.
 pub fn custom(
     kernel: &Arc<CustomKernel>,
     operands: &[&NodeRef],

@@ -15,7 +15,7 @@ fn view(view: View, x: &NodeRef) -> Result<NodeRef> {
     node(Op::View(view), [x.clone()], shape, x.dtype())
 }
 
-/// The same elements under another shape.
+/// The same elements in another shape.
 pub fn reshape(x: &NodeRef, shape: &Shape) -> Result<NodeRef> {
     if shape.checked_count() != Some(x.shape().count()) {
         let expected = format!("a shape of {} elements", x.shape().count());
@@ -24,7 +24,7 @@ pub fn reshape(x: &NodeRef, shape: &Shape) -> Result<NodeRef> {
     view(View::Reshape(shape.clone()), x)
 }
 
-/// Axes in another order: axis `k` of the result is axis `axes[k]` of `x`.
+/// Permutes the axes: axis `k` of the result is axis `axes[k]` of `x`.
 pub fn permute(x: &NodeRef, axes: &[usize]) -> Result<NodeRef> {
     let rank = x.shape().rank();
     let mut seen = vec![false; rank];
@@ -42,7 +42,7 @@ pub fn permute(x: &NodeRef, axes: &[usize]) -> Result<NodeRef> {
     view(View::Permute(axes.iter().map(|&axis| axis as u8).collect()), x)
 }
 
-/// Axes of extent 1 repeated to match `shape`, new axes in front.
+/// Broadcasts to `shape`; new axes come first.
 pub fn expand(op: &'static str, x: &NodeRef, shape: &Shape) -> Result<NodeRef> {
     if x.shape() == shape {
         return Ok(x.clone());
@@ -55,7 +55,7 @@ pub fn expand(op: &'static str, x: &NodeRef, shape: &Shape) -> Result<NodeRef> {
     view(View::Expand(shape.clone()), x)
 }
 
-/// A span of each axis.
+/// A slice along each axis.
 pub fn slice(x: &NodeRef, spans: &[Span]) -> Result<NodeRef> {
     check_spans("slice", x.shape(), spans)?;
     if spans.iter().zip(x.shape().iter()).all(|(span, &extent)| *span == Span::all(extent)) {
@@ -66,7 +66,7 @@ pub fn slice(x: &NodeRef, spans: &[Span]) -> Result<NodeRef> {
 
 pub(super) fn check_spans(op: &'static str, shape: &Shape, spans: &[Span]) -> Result<()> {
     if spans.len() != shape.rank() {
-        return Err(Error::argument(op, format!("{} spans for shape {shape}", spans.len())));
+        return Err(Error::argument(op, format!("got {} slices for shape {shape}", spans.len())));
     }
     for (axis, (span, &extent)) in spans.iter().zip(shape.iter()).enumerate() {
         if span.len == 0 {
@@ -79,27 +79,27 @@ pub(super) fn check_spans(op: &'static str, shape: &Shape, spans: &[Span]) -> Re
             return Err(Error::Index { op, index, axis, shape: shape.clone() });
         }
         if span.step == 0 {
-            return Err(Error::argument(op, format!("axis {axis}: a step of 0")));
+            return Err(Error::argument(op, format!("axis {axis}: the step must not be 0")));
         }
     }
     Ok(())
 }
 
-/// Tensors one after the other along an axis.
+/// Joins tensors along an axis.
 pub fn concat(operands: &[NodeRef], axis: isize) -> Result<NodeRef> {
     let Some(first) = operands.first() else {
-        return Err(Error::argument("concat", "no tensors were given"));
+        return Err(Error::argument("concat", "expected at least one tensor"));
     };
     let axis = first.shape().axis("concat", axis)?;
     let mut dtype = first.dtype();
     let mut total = 0usize;
     for x in operands {
         dtype = dtype.promote(x.dtype()).ok_or_else(|| {
-            Error::dtype("concat", &[dtype, x.dtype()], "dtypes with a common one (cast one of them)")
+            Error::dtype("concat", &[dtype, x.dtype()], "dtypes with a common dtype (cast one of them)")
         })?;
         if x.shape().rank() != first.shape().rank() || x.shape().with(axis, 0) != first.shape().with(axis, 0)
         {
-            let expected = format!("equal extents on every axis but {axis}");
+            let expected = format!("equal extents on every axis except {axis}");
             return Err(Error::shape("concat", &[first.shape(), x.shape()], expected));
         }
         total = total.saturating_add(x.shape()[axis]);

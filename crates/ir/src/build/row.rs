@@ -20,7 +20,7 @@ pub fn reduce(op: ReduceOp, x: &NodeRef, axes: Axes, keepdims: bool) -> Result<N
     if let (false, Some(axis)) = (has_identity, empty_axis)
         && (0..shape.rank()).all(|a| axes.contains(a) || shape[a] > 0)
     {
-        let expected = format!("a non-empty axis {axis} (there is no smallest or largest of nothing)");
+        let expected = format!("a non-empty axis {axis}");
         return Err(Error::shape(op.name(), &[shape], expected));
     }
     let dropped: Shape = (0..shape.rank()).filter(|&a| !axes.contains(a)).map(|a| shape[a]).collect();
@@ -33,7 +33,7 @@ pub fn reduce(op: ReduceOp, x: &NodeRef, axes: Axes, keepdims: bool) -> Result<N
     if keepdims { reshape(&result, &kept) } else { Ok(result) }
 }
 
-/// The position of the smallest or largest element along an axis.
+/// The position of the minimum or maximum along an axis.
 pub fn arg_reduce(op: ArgOp, x: &NodeRef, axis: isize) -> Result<NodeRef> {
     let name = Op::ArgReduce(op, 0).name();
     let axis = x.shape().axis(name, axis)?;
@@ -62,7 +62,7 @@ pub(super) fn along_last(
     permute(&f(&permute(x, &forth)?)?, &back)
 }
 
-/// A running sum or product along an axis.
+/// A cumulative sum or product along an axis.
 pub fn scan(op: ScanOp, x: &NodeRef, axis: isize) -> Result<NodeRef> {
     let x = cast(x, x.dtype().accumulator());
     along_last(Op::Scan(op).name(), &x, axis, |x| {
@@ -81,7 +81,7 @@ fn limited(name: &'static str, x: &NodeRef, axis: isize, limit: Option<usize>) -
     }
 }
 
-/// The elements along an axis in stable order; only the first `limit` of them where one is given.
+/// The elements sorted along an axis, stably; only the first `limit` of them if given.
 pub fn sort(x: &NodeRef, axis: isize, descending: bool, limit: Option<usize>) -> Result<NodeRef> {
     let limit = limited("sort", x, axis, limit)?;
     along_last("sort", x, axis, |x| {
@@ -90,7 +90,7 @@ pub fn sort(x: &NodeRef, axis: isize, descending: bool, limit: Option<usize>) ->
     })
 }
 
-/// The positions of what [`sort`] gives.
+/// The indices that [`sort`] would use.
 pub fn argsort(x: &NodeRef, axis: isize, descending: bool, limit: Option<usize>) -> Result<NodeRef> {
     let limit = limited("argsort", x, axis, limit)?;
     along_last("argsort", x, axis, |x| {
@@ -106,7 +106,7 @@ pub fn softmax(x: &NodeRef, axis: isize, log: bool) -> Result<NodeRef> {
     along_last(op.name(), &x, axis, |x| node(op.clone(), [x.clone()], x.shape().clone(), x.dtype()))
 }
 
-/// A parameter vector of a norm, in the dtype of `x`.
+/// A parameter vector of a norm, cast to the dtype of `x`.
 fn norm_parameter(name: &'static str, x: &NodeRef, parameter: &NodeRef) -> Result<NodeRef> {
     let extent = *x.shape().last().expect("norms check the rank first");
     if parameter.shape().as_ref() != [extent] {
@@ -144,12 +144,12 @@ pub fn layer_norm(
     eps: f64,
 ) -> Result<NodeRef> {
     if weight.is_none() && bias.is_some() {
-        return Err(Error::argument("layer_norm", "a bias without a weight"));
+        return Err(Error::argument("layer_norm", "a bias requires a weight"));
     }
     norm(Op::LayerNorm { eps: Bits::from(eps) }, x, &[weight, bias])
 }
 
-/// Rotary embedding of `x […, t, d]`: pair `i` of the row at position `p` turns by `p·frequencies[i]`.
+/// Rotary embedding of `x […, t, d]`: pair `i` of the row at position `p` is rotated by `p·frequencies[i]`.
 /// `positions` broadcasts to the shape of `x` without its last axis.
 pub fn rope(x: &NodeRef, positions: &NodeRef, frequencies: &NodeRef, style: RopeStyle) -> Result<NodeRef> {
     if !x.dtype().is_float() || !positions.dtype().is_integer() {

@@ -1,4 +1,4 @@
-//! Reading and writing by index.
+//! Gather and scatter.
 
 use super::{HostTensor, evaluate_binary};
 use crate::dtype::ScalarType;
@@ -8,7 +8,7 @@ use crate::op::ScatterMode;
 use crate::scalar::BinaryFn;
 use crate::shape::Shape;
 
-/// A non-negative index from one that may count from the end.
+/// Converts an index that may count from the end to a non-negative one.
 pub fn resolve(index: i64, extent: usize) -> Option<usize> {
     let resolved = if index < 0 { index + extent as i64 } else { index };
     (0..extent as i64).contains(&resolved).then_some(resolved as usize)

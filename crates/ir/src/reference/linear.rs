@@ -1,4 +1,4 @@
-//! Products.
+//! Matrix products.
 
 use super::HostTensor;
 use super::row::softmax_row;
@@ -67,7 +67,7 @@ pub fn attention(operands: &[&HostTensor], spec: &AttentionSpec, shape: &Shape) 
     })
 }
 
-/// Row `row` of quantised weights as floats.
+/// Dequantises row `row`.
 fn dequantized_row(weights: &HostTensor, row: usize, format: BlockFormat) -> Result<Vec<f32>> {
     let width = weights.shape[1];
     let bytes: Vec<u8> = weights.data[row * width..][..width].iter().map(|n| n.to_i64() as u8).collect();

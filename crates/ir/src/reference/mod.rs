@@ -1,8 +1,8 @@
-//! The reference evaluator: computes any graph one number at a time, in the widest type of its kind.
+//! The reference evaluator: computes any graph one element at a time, in the widest type of its kind.
 //!
-//! It defines the engine. Floats are computed in f64 and rounded once per op to the op's dtype; integers are exact
-//! and wrap; sums run in index order in f64. It is slow, has no fast path, and shares no code with the planner or a
-//! backend except the definitions of the op table.
+//! It defines the semantics of the engine. Floats are computed in f64 and rounded once per op to the op's dtype;
+//! integers are exact and wrap; sums run in index order in f64. It is slow, has no fast path, and shares no code with
+//! the planner or a backend except the definitions in the op table.
 
 mod index;
 mod linear;
@@ -22,11 +22,11 @@ use crate::shape::Shape;
 /// A tensor as a plain list of numbers in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostTensor {
-    /// Its shape.
+    /// Shape.
     pub shape: Shape,
-    /// Its dtype; every number is exactly representable in it.
+    /// Dtype; every number is exactly representable in it.
     pub dtype: DType,
-    /// Its elements.
+    /// Elements.
     pub data: Vec<Number>,
 }
 
@@ -49,7 +49,7 @@ impl HostTensor {
         self.data.iter().map(|n| n.to_f64()).collect()
     }
 
-    /// Calls `f` with the coordinates of each element of a shape, in order, and collects what it gives.
+    /// Calls `f` with the coordinates of each element of a shape, in order, and collects the results.
     fn from_coords(shape: &Shape, dtype: DType, mut f: impl FnMut(&[usize]) -> Number) -> HostTensor {
         let data = (0..shape.count()).map(|i| f(&shape.unravel(i)).cast(dtype)).collect();
         HostTensor { shape: shape.clone(), dtype, data }
@@ -60,7 +60,7 @@ impl HostTensor {
 pub fn evaluate(graph: &Graph, leaves: &[HostTensor], constants: &[Number]) -> Result<Vec<HostTensor>> {
     let (mut leaves, mut constants) = (leaves.iter(), constants.iter());
     let mut values: Vec<HostTensor> = Vec::with_capacity(graph.nodes.len());
-    let missing = || Error::argument("reference", "fewer values than the graph has leaves and constants");
+    let missing = || Error::argument("reference", "not enough values for the graph's leaves and constants");
     for node in &graph.nodes {
         let value = match &node.op {
             Op::Leaf { .. } => leaves.next().ok_or_else(missing)?.clone(),

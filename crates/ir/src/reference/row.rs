@@ -8,7 +8,7 @@ use crate::scalar::BinaryFn;
 use crate::shape::Shape;
 use std::cmp::Ordering;
 
-/// The type that elements of a dtype are combined in: floats in f64, integers in their own width.
+/// The type in which elements of a dtype are combined: f64 for floats, their own width for integers.
 fn wide(dtype: DType) -> ScalarType {
     if dtype.is_float() { ScalarType::F64 } else { dtype.compute() }
 }
@@ -54,7 +54,7 @@ fn line(x: &HostTensor, axis: usize, coords: &[usize]) -> Vec<Number> {
         .collect()
 }
 
-/// Rising order with NaN as the largest.
+/// Ascending order with NaN last.
 fn order(a: &Number, b: &Number) -> Ordering {
     match (a, b) {
         (Number::Float(a), Number::Float(b)) => {
@@ -88,7 +88,7 @@ pub fn arg_reduce(op: ArgOp, axis: usize, x: &HostTensor, shape: &Shape) -> Host
     })
 }
 
-/// Applies `f` to each row (last axis) and strings the results together.
+/// Applies `f` to each row (last axis) and concatenates the results.
 fn rows(x: &HostTensor, dtype: DType, shape: &Shape, f: impl Fn(&[Number]) -> Vec<Number>) -> HostTensor {
     let length = x.shape.last().copied().unwrap_or(1);
     let count = x.data.len().checked_div(length).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Scalar functions on numbers, and programs of them.
+//! Scalar functions, and programs of them.
 
 use crate::dtype::{DType, Kind, Number, ScalarType};
 use crate::error::Fault;
@@ -32,7 +32,7 @@ pub fn run(program: &Program, loads: &[Number], params: &[Number]) -> Result<Vec
 }
 
 /// A conversion that rounds floats only when they become f32 from integers or f64: inside a program an F32 value may
-/// carry more precision than it will have when stored.
+/// have more precision than when it is stored.
 fn widen(value: Number, to: ScalarType) -> Number {
     match (value, to) {
         (Number::Float(_), ScalarType::F32 | ScalarType::F64) => value,
@@ -117,7 +117,7 @@ fn unary_float(f: UnaryFn, x: f64) -> f64 {
     }
 }
 
-/// `f(a, b)`, or the fault that it ends in.
+/// `f(a, b)`, or its fault.
 pub fn evaluate_binary(f: BinaryFn, t: ScalarType, a: Number, b: Number) -> Result<Number, Fault> {
     if let Some(truth) = compare(f, a, b) {
         return Ok(Number::Bool(truth));

@@ -1,9 +1,9 @@
-//! What a chat template may cost. A template comes with a model file, and a model file is not trusted: whatever it says, it
-//! ends, and soon.
+//! Resource limits of chat templates. A template comes with a model file, which is not trusted: whatever it contains,
+//! it must terminate, and quickly.
 //!
-//! Steps and output are counted while it runs. The rest is seen to before: the source is read once, tag by tag, so that
-//! nothing in it is nested deeply enough to exhaust a stack, no namespace can come to contain itself, and every value
-//! that is kept (by `set`, or as a macro's parameter) passes through `bounded`, which refuses those that grew too large.
+//! Steps and output are counted while it runs. The rest is checked beforehand: the source is read once, tag by tag,
+//! so that no nesting is deep enough to exhaust a stack, no namespace can contain itself, and every value that is
+//! kept (by `set`, or as a macro's parameter) passes through `bounded`, which rejects oversized ones.
 
 use std::cell::Cell;
 
@@ -12,15 +12,16 @@ use crate::error::{Error, Result};
 /// Limits of a chat template, each named in the error of a template that exceeds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TemplateLimits {
-    /// Bytes of source.
+    /// Source size in bytes.
     pub source: usize,
-    /// Tags, brackets, prefixes and branches inside of each other.
+    /// Nesting of tags, brackets, prefixes and branches.
     pub nesting: usize,
-    /// Words and operators of one tag.
+    /// Words and operators per tag.
     pub tag: usize,
-    /// Instructions of one rendering.
+    /// Instructions per rendering.
     pub steps: u64,
-    /// Bytes that a rendering may write, and that a value may have, beyond four times the bytes of the messages.
+    /// Bytes that a rendering may write, and that a value may have, in addition to four times the bytes of the
+    /// messages.
     pub bytes: usize,
 }
 
@@ -33,7 +34,7 @@ impl Default for TemplateLimits {
 /// Stack of the thread that compiles or renders: values and syntax trees are walked recursively by the engine.
 pub(super) const STACK: usize = 256 << 20;
 
-/// The function that every kept value passes through; no template can name it.
+/// The function that every kept value passes through; templates cannot name it.
 pub(super) const BOUNDED: &str = "__bounded";
 
 pub(super) fn exceeded(limit: &str, detail: String) -> Error {
@@ -46,17 +47,17 @@ thread_local! {
     static MADE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Starts the counts of a rendering on this thread.
+/// Resets the counters of this thread for a rendering.
 pub(super) fn start(largest: usize) {
     LARGEST.set(largest);
     WRITTEN.set(0);
     MADE.set(0);
 }
 
-/// How many values of the largest size a rendering may make.
+/// How many values of the maximum size a rendering may create.
 const LARGE_VALUES: usize = 64;
 
-/// Counts a value that is kept: one after the other they fit, and all of them together would take minutes.
+/// Counts a kept value: each is within the limit, but all of them together would take minutes.
 pub(super) fn make(bytes: usize) -> std::result::Result<(), minijinja::Error> {
     fits(bytes)?;
     MADE.set(MADE.get().saturating_add(bytes));
@@ -64,11 +65,11 @@ pub(super) fn make(bytes: usize) -> std::result::Result<(), minijinja::Error> {
     if MADE.get() <= most {
         return Ok(());
     }
-    let detail = format!("values of more than {most} bytes in all (limit `bytes`)");
+    let detail = format!("values of more than {most} bytes in total (limit `bytes`)");
     Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, detail))
 }
 
-/// Whether a value may be this large.
+/// Whether a value may have this size.
 pub(super) fn fits(bytes: usize) -> std::result::Result<(), minijinja::Error> {
     if bytes <= LARGEST.get() {
         return Ok(());
@@ -77,17 +78,17 @@ pub(super) fn fits(bytes: usize) -> std::result::Result<(), minijinja::Error> {
     Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, detail))
 }
 
-/// Counts bytes that are written, into the prompt or into a value.
+/// Counts bytes written to the prompt or a value.
 pub(super) fn write(bytes: usize) -> std::result::Result<(), minijinja::Error> {
     let written = WRITTEN.get().saturating_add(bytes);
     WRITTEN.set(written);
     fits(written)
 }
 
-/// The source with its kept values bounded, if it stays within the limits.
+/// The source with its kept values bounded, if it is within the limits.
 pub(super) fn admit(source: &str, limits: &TemplateLimits) -> Result<String> {
     if source.len() > limits.source {
-        let detail = format!("{} bytes of source, and at most {} are read", source.len(), limits.source);
+        let detail = format!("{} bytes of source; the limit is {}", source.len(), limits.source);
         return Err(exceeded("source", detail));
     }
     let mut reader =
@@ -116,7 +117,7 @@ pub(super) fn admit(source: &str, limits: &TemplateLimits) -> Result<String> {
     Ok(reader.out)
 }
 
-/// Where a tag ends, quoted text aside.
+/// The end of a tag, skipping quoted text.
 fn tag_end(tag: &str) -> Option<usize> {
     let close = if tag.starts_with("{{") { "}}" } else { "%}" };
     let mut at = 2;
@@ -156,7 +157,7 @@ fn string_end(text: &str) -> Option<usize> {
     None
 }
 
-/// A word or an operator, and where it stands in its tag.
+/// A word or operator, and its position in the tag.
 #[derive(Clone, Copy, PartialEq)]
 struct Token<'a> {
     text: &'a str,
@@ -202,11 +203,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Takes a tag over into the result; true if it begins raw text.
+    /// Copies a tag to the result; true if it starts raw text.
     fn tag(&mut self, tag: &str) -> Result<bool> {
         let tokens = tokens(tag);
         if tokens.len() > self.limits.tag {
-            let detail = format!("a tag of {} words, and at most {} are read", tokens.len(), self.limits.tag);
+            let detail = format!("a tag of {} words; the limit is {}", tokens.len(), self.limits.tag);
             return Err(exceeded("tag", detail));
         }
         self.check_nesting(&tokens)?;
@@ -232,7 +233,7 @@ impl Reader<'_> {
         Ok(is_block && words.as_slice() == ["raw"])
     }
 
-    /// Assignments of a macro's parameters to themselves, bounded, behind its first tag.
+    /// Bounds a macro's parameters, by assigning them to themselves after its first tag.
     fn bound_parameters(&mut self, parameters: &[&str], close: &str) {
         let is_name = |word: &&str| word.starts_with(|c: char| c.is_alphabetic() || c == '_');
         let mut depth = 0usize;
@@ -249,7 +250,7 @@ impl Reader<'_> {
     }
 
     fn too_deep(&self) -> Error {
-        exceeded("nesting", format!("parts nested deeper than {}", self.limits.nesting))
+        exceeded("nesting", format!("nested deeper than {}", self.limits.nesting))
     }
 
     /// Brackets, and runs of prefixes and conditions, each of which the parser descends into.
@@ -291,14 +292,14 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A namespace is used by its attributes only: whatever else could make it part of itself.
+    /// A namespace can only be used through its attributes: anything else could make it contain itself.
     fn check_namespaces(&mut self, is_block: bool, words: &[&str]) -> Result<()> {
         let refused = |name: &str| {
-            let detail = format!("namespace `{name}` is used as a value; only its attributes may be");
+            let detail = format!("namespace `{name}` is used as a value; only its attributes can be used");
             Err(Error::Template(detail))
         };
         if words.contains(&BOUNDED) {
-            return Err(Error::Template(format!("{BOUNDED} is a name that templates cannot use")));
+            return Err(Error::Template(format!("the name {BOUNDED} is reserved")));
         }
         let mut words = words;
         if let (true, ["set", name, "=", "namespace", "(", rest @ ..]) = (is_block, words) {

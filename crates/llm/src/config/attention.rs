@@ -1,4 +1,4 @@
-//! Reading of the numbers of attention.
+//! Attention parameters.
 
 use super::keys::Keys;
 use super::{Attention, Family, Latent, LocalHeads, Pairs, RopeScaling, Temperature, WindowLayers};
@@ -9,7 +9,7 @@ pub fn attention(keys: &Keys<'_>, family: Family, width: usize, layers: usize) -
     let kv_heads_of = kv_heads(keys, heads, layers)?;
     // Layers without any have no attention.
     let Some(&kv_heads) = kv_heads_of.iter().find(|&&count| count > 0) else {
-        return Err(Error::Model("no layer has key heads".into()));
+        return Err(Error::Model("no layer has key-value heads".into()));
     };
     let default = if width.is_multiple_of(heads) { Some(width / heads) } else { None };
     let key_len = keys.extent_or("attention.key_length", default)?;
@@ -17,9 +17,7 @@ pub fn attention(keys: &Keys<'_>, family: Family, width: usize, layers: usize) -
     let rope_len = keys.extent_or("rope.dimension_count", Some(key_len))?;
     check_heads(heads, &kv_heads_of, [key_len, rope_len])?;
     if rope_len < key_len && keys.number_or("rope.scaling.attn_factor", 1.0)? != 1.0 {
-        return Err(Error::Model(
-            "heads of which a part is rotated and made longer are not supported".into(),
-        ));
+        return Err(Error::Model("context extension with partial rotation is not supported".into()));
     }
     let gemma = family.is_gemma();
     // Mistral files may name a window of 0 for none.
@@ -143,7 +141,7 @@ fn latent(keys: &Keys<'_>, family: Family, rope_len: usize) -> Result<Option<Lat
 /// The key of a choice that GGUF files leave to the architecture.
 pub(crate) const PAIRS_KEY: &str = "wootz.rope.pairs";
 
-/// Only the matrices of Llama and its closest kin are reordered (for adjacent pairs) when converted to GGUF.
+/// Only the matrices of Llama and its closest relatives are reordered (for adjacent pairs) during conversion to GGUF.
 fn pairs(keys: &Keys<'_>, family: Family) -> Result<Pairs> {
     match keys.meta.optional(PAIRS_KEY, "a string", |v| v.as_str())? {
         Some("halves") => Ok(Pairs::Halves),

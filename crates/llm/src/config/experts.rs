@@ -1,50 +1,55 @@
-//! The numbers of mixtures of experts.
+//! Parameters of mixtures of experts.
 
 use super::Family;
 use super::keys::Keys;
 use crate::error::{Error, Result};
 use wootz_gguf::Gguf;
 
-/// A feed-forward part in which every token takes a few experts of many.
+/// A mixture of experts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Experts {
-    /// How many there are.
+    /// Number of experts.
     pub count: usize,
+    /// The first of this rank's.
+    pub own_first: usize,
+    /// How many this rank has, which are all of them on one rank.
+    pub own_count: usize,
     /// How many a token takes.
     pub used: usize,
-    /// Width of one.
+    /// Width of an expert.
     pub ffn: usize,
-    /// Width of the expert that every token takes, if there is one.
+    /// Width of the shared expert, if there is one.
     pub shared_ffn: Option<usize>,
-    /// How the router's scores become weights.
+    /// How router scores become weights.
     pub gating: Gating,
-    /// Whether the weights of a token's experts are made to sum to 1.
+    /// Whether the weights of a token's experts are normalised to sum to 1.
     pub normalised: bool,
     /// Factor on the weights.
     pub scale: Option<f32>,
-    /// Groups of experts, and how many of them a token may take from: those whose two best experts score most together.
+    /// Number of expert groups, and how many of them a token may use: those with the highest sum of their two best
+    /// scores.
     pub groups: Option<[usize; 2]>,
-    /// How many layers, from the first, have an ordinary feed-forward part.
+    /// How many layers, from the first, have an ordinary feed-forward network.
     pub dense_layers: usize,
-    /// What stands between their matrices.
+    /// Activation between the matrices.
     pub activation: ExpertActivation,
 }
 
-/// How a router's scores become weights.
+/// How router scores become weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gating {
     /// Softmax over all experts.
     Softmax,
-    /// Each expert's by the logistic function.
+    /// The logistic function of each score.
     Sigmoid,
 }
 
-/// What becomes of an expert's gate `g` and up `u`.
+/// Combination of an expert's gate `g` and up `u`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpertActivation {
     /// `silu(g) · u`.
     Silu,
-    /// `gelu(g) · u`, in the tanh form.
+    /// `gelu(g) · u`, with the tanh approximation.
     Gelu,
     /// gpt-oss: `g · σ(1.702 g) · (u + 1)`, with `g` up to 7 and `u` from −7 to 7.
     Clamped,
@@ -59,18 +64,20 @@ impl Experts {
             (0, Some(true)) => return Err(Error::Model(format!("{} without {key}", family.name()))),
             (0, _) => return Ok(None),
             (_, None) => {
-                let problem = format!("{key} is {count}, but {} runs without experts", family.name());
+                let problem = format!("{key} is {count}, but {} does not support experts", family.name());
                 return Err(Error::Model(problem));
             }
             (_, Some(_)) => {}
         }
         let (count, used) = (keys.extent("expert_count")?, keys.extent("expert_used_count")?);
         if used > count {
-            return Err(Error::Model(format!("a token takes {used} of {count} experts")));
+            return Err(Error::Model(format!("invalid number of experts per token: {used} of {count}")));
         }
         let ffn = expert_ffn(keys, family, used)?;
         Ok(Some(Experts {
             count,
+            own_first: 0,
+            own_count: count,
             used,
             ffn,
             shared_ffn: shared_ffn(keys, family, ffn)?,
@@ -99,7 +106,7 @@ impl Experts {
     }
 }
 
-/// Whether a family has experts: always, sometimes, or (`None`) never.
+/// Whether a family has experts: always, sometimes, or never (`None`).
 fn experts_of(family: Family) -> Option<bool> {
     match family {
         Family::Qwen2Moe
@@ -165,7 +172,7 @@ fn shared_ffn(keys: &Keys<'_>, family: Family, ffn: usize) -> Result<Option<usiz
     }
 }
 
-/// GGUF's numbers of the ways to weigh experts.
+/// GGUF's values for how experts are weighted.
 fn gating(keys: &Keys<'_>, family: Family, gguf: &Gguf) -> Result<Gating> {
     let key = keys.key("expert_gating_func");
     match keys.meta.optional(&key, "an integer", |v| v.as_u64())? {
@@ -175,7 +182,7 @@ fn gating(keys: &Keys<'_>, family: Family, gguf: &Gguf) -> Result<Gating> {
         Some(2) => Ok(Gating::Sigmoid),
         Some(other) => {
             let known = "1 (softmax), 2 (sigmoid)";
-            Err(Error::Model(format!("{key} is {other}, which is not one of those supported: {known}")))
+            Err(Error::Model(format!("{key} is {other}; supported: {known}")))
         }
     }
 }
@@ -191,7 +198,7 @@ fn groups(keys: &Keys<'_>, count: usize, used: usize) -> Result<Option<[usize; 2
     let (groups, taken) = (keys.extent("expert_group_count")?, keys.extent("expert_group_used_count")?);
     let fits = count.is_multiple_of(groups) && count / groups >= 2 && taken <= groups;
     if !fits || used > taken * (count / groups) {
-        let problem = format!("{used} of {count} experts cannot be taken from {taken} of {groups} groups");
+        let problem = format!("cannot select {used} of {count} experts from {taken} of {groups} groups");
         return Err(Error::Model(problem));
     }
     Ok(Some([groups, taken]))

@@ -1,9 +1,9 @@
-//! Reading of the numbers of one architecture.
+//! Metadata keys of one architecture.
 
 use crate::error::{Error, Result};
 use wootz_gguf::{Metadata, Value};
 
-/// Extents beyond this are refused: no model has them, and products of them stay far from overflow.
+/// Larger extents are rejected: no model has them, and their products stay far from overflow.
 pub(crate) const MAX_EXTENT: usize = 1 << 24;
 
 /// Keys of one architecture.
@@ -17,7 +17,7 @@ impl<'a> Keys<'a> {
         format!("{}.{name}", self.prefix)
     }
 
-    /// An extent: at least 1, and not absurd.
+    /// An extent: at least 1, and at most `MAX_EXTENT`.
     pub fn extent(&self, name: &str) -> Result<usize> {
         self.extent_or(name, None)
     }
@@ -40,7 +40,7 @@ impl<'a> Keys<'a> {
             (None, None) => return Err(wootz_gguf::Error::MissingKey(key).into()),
         };
         if value == 0 || value > MAX_EXTENT {
-            return Err(Error::Model(format!("{key} is {value}, which is not from 1 to {MAX_EXTENT}")));
+            return Err(Error::Model(format!("{key} is {value}; must be from 1 to {MAX_EXTENT}")));
         }
         Ok(value)
     }
@@ -56,32 +56,32 @@ impl<'a> Keys<'a> {
 }
 
 impl Keys<'_> {
-    /// Whether the file says it.
+    /// Whether the key exists.
     pub fn has(&self, name: &str) -> bool {
         self.meta.get(&self.key(name)).is_some()
     }
 
-    /// A yes or no.
+    /// A boolean.
     pub fn flag_or(&self, name: &str, default: bool) -> Result<bool> {
         Ok(self.meta.optional(&self.key(name), "true or false", |v| v.as_bool())?.unwrap_or(default))
     }
 
-    /// A number for each layer, or one for all of them (a list of one); 0 is allowed.
+    /// A number per layer, or one for all of them (a list of one); 0 is allowed.
     pub fn list(&self, name: &str) -> Result<Vec<usize>> {
         let key = self.key(name);
         let read = |v: &Value<'_>| match v.as_array() {
             None => Some(vec![v.as_u64()?]),
             Some(list) => list.iter().map(|v| v.as_u64().or(v.as_bool().map(u64::from))).collect(),
         };
-        let list = self.meta.optional(&key, "an integer, or one for each layer", read)?;
+        let list = self.meta.optional(&key, "an integer, or one per layer", read)?;
         let list = list.ok_or_else(|| wootz_gguf::Error::MissingKey(key.clone()))?;
         match list.iter().find(|&&value| value > MAX_EXTENT as u64) {
-            Some(value) => Err(Error::Model(format!("{key} has {value}, which is above {MAX_EXTENT}"))),
+            Some(value) => Err(Error::Model(format!("{key} has {value}, which exceeds {MAX_EXTENT}"))),
             None => Ok(list.into_iter().map(|value| value as usize).collect()),
         }
     }
 
-    /// The same for exactly so many layers.
+    /// The same for an exact number of layers.
     pub fn list_of(&self, name: &str, layers: usize) -> Result<Vec<usize>> {
         let list = self.list(name)?;
         match list[..] {
@@ -95,7 +95,7 @@ impl Keys<'_> {
         }
     }
 
-    /// A factor that may be missing; 0 is none.
+    /// An optional factor; 0 means none.
     pub fn factor(&self, name: &str) -> Result<Option<f32>> {
         Ok(Some(self.number_or(name, 0.0)?).filter(|&v| v != 0.0))
     }

@@ -1,11 +1,11 @@
-//! The numbers of recurrent layers.
+//! Parameters of recurrent layers.
 
 use super::attention::attention;
 use super::keys::Keys;
 use super::{Attention, Family};
 use crate::error::{Error, Result};
 
-/// Numbers of RWKV-7.
+/// Parameters of RWKV-7.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recurrent {
     /// Width of a head; the state of a head is its square.
@@ -14,34 +14,34 @@ pub struct Recurrent {
     pub ranks: [usize; 4],
 }
 
-/// Numbers of a model in which some layers attend, and others have a state of fixed size.
+/// Parameters of a model that mixes attention layers with layers of fixed-size state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hybrid {
-    /// The layers that attend, unless there are none.
+    /// The attention layers, unless there are none.
     pub attention: Option<Attention>,
-    /// The others.
+    /// The recurrent layers.
     pub recurrence: Recurrence,
-    /// Which layers do not attend.
+    /// Which layers are recurrent.
     pub is_recurrent: Vec<bool>,
 }
 
-/// What a recurrent layer remembers.
+/// The state of a recurrent layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recurrence {
-    /// A matrix for each head that decays, forgets what it holds along a key and learns a new one (gated delta nets).
+    /// A matrix per head that decays, forgets along a key and stores a new value (gated delta nets).
     DeltaNet(MatrixStates),
-    /// A matrix for each head that decays and learns (Mamba 2).
+    /// A matrix per head that decays and accumulates (Mamba 2).
     StateSpace(MatrixStates),
     /// The last tokens of a short convolution (LFM 2).
     Convolution {
-        /// Tokens that it spans.
+        /// Number of tokens.
         kernel: usize,
-        /// Its channels.
+        /// Number of channels.
         channels: usize,
     },
 }
 
-/// A matrix of `value_len` rows and `key_len` columns for each of `heads` heads, behind a short convolution.
+/// A matrix of `value_len` rows and `key_len` columns for each of `heads` heads, after a short convolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixStates {
     /// Heads, with a value each.
@@ -87,13 +87,13 @@ impl MatrixStates {
 
 fn kernel(keys: &Keys<'_>, name: &str) -> Result<usize> {
     match keys.extent(name)? {
-        1 => Err(Error::Model(format!("{} is 1, which is no convolution", keys.key(name)))),
+        1 => Err(Error::Model(format!("{} is 1, which is not a convolution", keys.key(name)))),
         kernel => Ok(kernel),
     }
 }
 
 impl Recurrence {
-    /// Values that a layer remembers of a sequence, as f32.
+    /// Size of a layer's state of a sequence, in f32 values.
     pub fn values(&self) -> usize {
         match self {
             Recurrence::DeltaNet(m) | Recurrence::StateSpace(m) => {
@@ -111,7 +111,9 @@ impl Hybrid {
                 let states = MatrixStates::read(keys)?;
                 if states.key_len != states.value_len {
                     let (k, v) = (states.key_len, states.value_len);
-                    return Err(Error::Model(format!("keys of {k} and values of {v} in a delta net")));
+                    return Err(Error::Model(format!(
+                        "a delta net with keys of {k} and values of {v} is not supported"
+                    )));
                 }
                 (Recurrence::DeltaNet(states), by_interval(keys, layers)?)
             }
@@ -139,7 +141,7 @@ impl Hybrid {
     }
 }
 
-/// As the file lists them, or all but every fourth.
+/// As listed in the file, or all except every fourth.
 fn by_interval(keys: &Keys<'_>, layers: usize) -> Result<Vec<bool>> {
     if keys.has("attention.recurrent_layers") {
         let list = keys.list_of("attention.recurrent_layers", layers)?;
@@ -158,7 +160,7 @@ impl Recurrent {
     pub(super) fn read(keys: &Keys<'_>, width: usize) -> Result<Recurrent> {
         let head_len = keys.extent("wkv.head_size")?;
         if !width.is_multiple_of(head_len) {
-            return Err(Error::Model(format!("width {width} is not whole heads of {head_len}")));
+            return Err(Error::Model(format!("width {width} is not a multiple of the head size {head_len}")));
         }
         let ranks = [
             keys.extent("attention.decay_lora_rank")?,

@@ -1,9 +1,9 @@
-//! Sequences that are kept in files, so that prompts which begin alike need not be read again after a restart.
-//!
-//! A file has a head (what it is for, and its tokens), the bytes of the state, and a checksum of all of it. It is written under
-//! another name and then renamed, so that a crash leaves no half of one. Files of other models, devices, options or versions,
-//! and files that were cut off or changed, are passed over with a message in the log; nothing is ever answered from them.
+//! Sequences kept in files, so that prompts with a common prefix need not be processed again after a restart.
+//! A file has a header (what it belongs to, and its tokens), the bytes of the state, and a checksum of everything. It
+//! is replaced atomically, so that a crash never leaves a partial file. Files of other users, models, devices, options
+//! or versions, and truncated or modified files, are ignored with a log message; they never influence an answer.
 
+use super::fingerprint::fingerprint;
 use super::prefix::Reuse;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -11,34 +11,35 @@ use crate::session::{SavedSession, Session, SessionOptions};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
+use wootz_system::{cache, inject};
 
 const MAGIC: &[u8; 8] = b"WOOTZKV1";
-/// Bytes of a head at most.
+/// Maximum header size in bytes.
 const MOST_HEAD: u64 = 64 << 20;
-/// Shorter sequences are read again as quickly.
+/// Shorter sequences are not worth saving.
 const SHORTEST: usize = 64;
 const ENDING: &str = "kv";
 
-/// Where sequences are kept.
+/// Options of the prompt cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PromptCache {
-    /// A folder, which is made if it is not there.
+    /// Folder, created if necessary.
     pub folder: PathBuf,
-    /// Bytes of all files at most; the least recently used go first.
+    /// Maximum total size of the files in bytes; the least recently used are removed first.
     pub bytes: u64,
 }
 
-/// What a file says of itself.
+/// A file's header.
 #[derive(Serialize, Deserialize)]
 struct Head {
-    /// What the state depends on.
+    /// Fingerprint of everything that the state depends on.
     model: String,
     tokens: Vec<u32>,
-    /// Tokens that were read as a prompt; the others were generated.
+    /// Number of tokens processed as a prompt; the others were generated.
     read: usize,
     kept_from: usize,
     capacity: usize,
@@ -64,15 +65,15 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Looks through the folder's files for this model.
+    /// Scans the folder for files of this model.
     pub fn open(cache: &PromptCache, model: &Arc<Model>, options: SessionOptions) -> Result<Disk> {
         let fingerprint = fingerprint(model, options);
         let folder = cache.folder.join(&fingerprint[..16]);
-        fs::create_dir_all(&folder)
-            .map_err(|error| Error::Model(format!("{}: {error}", folder.display())))?;
+        cache::claim(&folder).map_err(|error| Error::Model(format!("{}: {error}", folder.display())))?;
         let mut disk =
             Disk { folder, budget: cache.bytes, model: model.clone(), options, fingerprint, entries: vec![] };
-        let files = fs::read_dir(&disk.folder)
+        let files = inject::file()
+            .and_then(|()| fs::read_dir(&disk.folder))
             .map_err(|error| Error::Model(format!("{}: {error}", disk.folder.display())))?;
         for file in files.flatten() {
             let path = file.path();
@@ -81,20 +82,21 @@ impl Disk {
             }
             match disk.entry(&path) {
                 Ok(entry) => disk.entries.push(entry),
-                Err(why) => tracing::warn!("{} is not used: {why}", path.display()),
+                Err(why) => tracing::warn!("ignoring {}: {why}", path.display()),
             }
         }
         Ok(disk)
     }
 
     fn entry(&self, path: &Path) -> std::result::Result<Entry, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
+        let file = cache::open(path).map_err(|error| error.to_string())?;
         let known = file.metadata().map_err(|error| error.to_string())?;
         let (head, before) = self.head(&mut BufReader::new(file))?;
-        let expected = before + head.pieces.iter().sum::<u64>() + 32;
-        if known.len() != expected {
+        // The checksum is looked at when the state is read; until then nothing in the head is known to be true.
+        let pieces = head.pieces.iter().try_fold(before + 32, |sum, &piece| sum.checked_add(piece));
+        if pieces != Some(known.len()) {
             return Err(format!(
-                "it has {} bytes instead of {expected}; it was cut off or changed",
+                "its {} bytes are not what its head says; it was cut off or changed",
                 known.len()
             ));
         }
@@ -103,26 +105,26 @@ impl Disk {
         Ok(Entry { path: path.to_owned(), tokens, read, bytes, used })
     }
 
-    /// The head of a file, and where it ends.
+    /// The header of a file, and its end.
     fn head(&self, file: &mut impl Read) -> std::result::Result<(Head, u64), String> {
-        let short = |error: io::Error| format!("it has no head: {error}");
+        let short = |error: io::Error| format!("it has no header: {error}");
         let mut start = [0u8; 16];
         file.read_exact(&mut start).map_err(short)?;
         let length = u64::from_le_bytes(start[8..].try_into().expect("eight bytes"));
         if &start[..8] != MAGIC || length > MOST_HEAD {
-            return Err("it is no file of a prompt cache".into());
+            return Err("it is not a prompt cache file".into());
         }
         let mut head = Vec::new();
         file.take(length).read_to_end(&mut head).map_err(short)?;
         let head: Head =
-            serde_json::from_slice(&head).map_err(|error| format!("its head is damaged: {error}"))?;
+            serde_json::from_slice(&head).map_err(|error| format!("its header is corrupt: {error}"))?;
         if head.model != self.fingerprint {
-            return Err("it belongs to another model, device, version or setting".into());
+            return Err("it belongs to another model, device, version or configuration".into());
         }
         Ok((head, 16 + length))
     }
 
-    /// The file with the longest usable beginning of `tokens`, and how long that is.
+    /// The file with the longest usable prefix of `tokens`, and the length of the prefix.
     pub fn longest(&self, reuse: Reuse, tokens: &[u32]) -> Option<(usize, usize)> {
         let can_cut = self.model.network.can_rewind() && self.model.network.window().is_none();
         let usable = |entry: &Entry| {
@@ -142,12 +144,12 @@ impl Disk {
             .filter(|best| best.1 >= SHORTEST)
     }
 
-    /// Bytes that a file's sequence takes in memory, about.
+    /// Approximate memory use of a file's sequence.
     pub fn bytes(&self, at: usize) -> usize {
         self.entries[at].bytes as usize
     }
 
-    /// A file's sequence, and how many of its tokens were a prompt. A file that turns out to be damaged is forgotten.
+    /// A file's sequence, and how many of its tokens were a prompt. A file that turns out to be corrupt is forgotten.
     pub fn load(&mut self, at: usize) -> Option<(Session, usize)> {
         let entry = &mut self.entries[at];
         let (path, read) = (entry.path.clone(), entry.read);
@@ -157,7 +159,7 @@ impl Disk {
         match self.read(&path) {
             Ok(session) => Some((session, read)),
             Err(why) => {
-                tracing::warn!("{} is not used: {why}", path.display());
+                tracing::warn!("ignoring {}: {why}", path.display());
                 self.entries.swap_remove(at);
                 None
             }
@@ -165,15 +167,18 @@ impl Disk {
     }
 
     fn read(&self, path: &Path) -> std::result::Result<Session, String> {
-        let bytes = fs::read(path).map_err(|error| error.to_string())?;
-        let Some((body, sum)) = bytes.split_last_chunk::<32>() else { return Err("it is cut off".into()) };
+        let mut bytes = Vec::new();
+        cache::open(path)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .map_err(|error| error.to_string())?;
+        let Some((body, sum)) = bytes.split_last_chunk::<32>() else { return Err("it is truncated".into()) };
         if Sha256::digest(body).as_slice() != sum {
-            return Err("its checksum is wrong; it was cut off or changed".into());
+            return Err("its checksum is wrong; it was truncated or modified".into());
         }
         let (head, mut at) = self.head(&mut &body[..])?;
         let mut pieces = Vec::with_capacity(head.pieces.len());
         for length in &head.pieces {
-            let piece = body.get(at as usize..(at + length) as usize).ok_or("it is cut off")?;
+            let piece = body.get(at as usize..(at + length) as usize).ok_or("it is truncated")?;
             pieces.push(piece.to_vec());
             at += length;
         }
@@ -182,7 +187,7 @@ impl Disk {
         Session::from_saved(&self.model, self.options, saved).map_err(|error| error.to_string())
     }
 
-    /// Writes a sequence, instead of those that it begins with. A disk that is full is no error of any request.
+    /// Saves a sequence, replacing those that are a prefix of it. A full disk is not an error of any request.
     pub fn store(&mut self, session: &Session, read: usize) {
         let tokens = session.tokens();
         let known = |entry: &Entry| entry.tokens.starts_with(tokens) && entry.read >= read.min(tokens.len());
@@ -205,7 +210,7 @@ impl Disk {
                 self.entries.push(entry);
                 self.trim();
             }
-            Err(error) => tracing::warn!("a prompt was not kept in {}: {error}", self.folder.display()),
+            Err(error) => tracing::warn!("cannot save a prompt in {}: {error}", self.folder.display()),
         }
     }
 
@@ -220,7 +225,7 @@ impl Disk {
             tokens: saved.tokens,
         };
         let name: String =
-            hex(&Sha256::digest(head.tokens.iter().flat_map(|t| t.to_le_bytes()).collect::<Vec<_>>()));
+            cache::hex(&Sha256::digest(head.tokens.iter().flat_map(|t| t.to_le_bytes()).collect::<Vec<_>>()));
         let path = self.folder.join(&name[..32]).with_extension(ENDING);
         let text = serde_json::to_vec(&head).map_err(|error| Error::Model(error.to_string()))?;
         let written = self.publish(&path, &text, &saved.pieces);
@@ -228,20 +233,20 @@ impl Disk {
         Ok(Entry { path, tokens: head.tokens, read, bytes, used: SystemTime::now() })
     }
 
-    /// Writes a file under another name, and then gives it its own. Returns its size.
+    /// Writes a file atomically. Returns its size.
     fn publish(&self, path: &Path, head: &[u8], pieces: &[Vec<u8>]) -> io::Result<u64> {
-        let file = tempfile::NamedTempFile::new_in(&self.folder)?;
-        let mut out = Summed { sum: Sha256::new(), bytes: 0, out: BufWriter::new(file.reopen()?) };
-        out.write_all(MAGIC)?;
-        out.write_all(&(head.len() as u64).to_le_bytes())?;
-        out.write_all(head)?;
-        pieces.iter().try_for_each(|piece| out.write_all(piece))?;
-        let Summed { sum, bytes, mut out } = out;
-        out.write_all(&sum.finalize())?;
-        out.flush()?;
-        drop(out);
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(bytes + 32)
+        let mut size = 0;
+        cache::store(path, |out| {
+            let mut out = Summed { sum: Sha256::new(), bytes: 0, out };
+            out.write_all(MAGIC)?;
+            out.write_all(&(head.len() as u64).to_le_bytes())?;
+            out.write_all(head)?;
+            pieces.iter().try_for_each(|piece| out.write_all(piece))?;
+            let Summed { sum, bytes, out } = out;
+            size = bytes + 32;
+            out.write_all(&sum.finalize())
+        })?;
+        Ok(size)
     }
 
     /// Removes files until the others are within the budget.
@@ -254,7 +259,7 @@ impl Disk {
     }
 }
 
-/// Sums up what is written.
+/// Computes the checksum of what is written.
 struct Summed<W> {
     sum: Sha256,
     bytes: u64,
@@ -271,29 +276,4 @@ impl<W: Write> Write for Summed<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-/// Everything that the bits of a state depend on: the weights, as far as their names, shapes and first bytes tell them apart, the
-/// device, the settings and the version.
-fn fingerprint(model: &Model, options: SessionOptions) -> String {
-    let mut sum = Sha256::new();
-    let gguf = model.gguf();
-    for tensor in gguf.tensors() {
-        sum.update(format!("{} {:?} {:?}\n", tensor.name, tensor.dims, tensor.format().ok()));
-        let data = gguf.data(tensor);
-        sum.update(&data[..data.len().min(256)]);
-        sum.update(&data[data.len() - data.len().min(256)..]);
-    }
-    let version = env!("CARGO_PKG_VERSION");
-    sum.update(format!(
-        "{version} {} {options:?} {:?} {}",
-        model.device(),
-        model.options(),
-        std::env::consts::ARCH
-    ));
-    hex(&sum.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

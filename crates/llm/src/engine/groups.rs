@@ -1,12 +1,12 @@
-//! Who decodes together.
+//! Which sequences decode together.
 //!
-//! A pass has a plan for each list of its caches' sizes, and plans cost time to make and memory to keep. With sixteen
-//! sequences and a handful of sizes there would be thousands of lists. So many sequences go together only if their caches are
-//! of one size; those that are left over go together in small groups, of which there are few different ones.
+//! A pass has a plan for each list of its caches' sizes, and plans take time to make and memory to keep. With sixteen
+//! sequences and a handful of sizes there would be thousands of lists. So large groups contain only sequences with
+//! caches of one size; the remaining ones form small groups, of which there are few different kinds.
 
 use std::ops::Range;
 
-/// Sequences that go together whatever the sizes of their caches.
+/// Maximum size of groups with different cache sizes.
 const MIXED: usize = 4;
 
 /// Splits sequences, whose caches have these sizes in ascending order, into passes of at most `most`.

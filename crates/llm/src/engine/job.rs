@@ -1,34 +1,37 @@
-//! What the engine is asked for, and what it answers.
+//! Requests to the engine, and its answers.
 
 use crate::generate::Finish;
 use crate::sampling::Sampling;
 use std::time::{Duration, Instant};
 
-/// A prompt to continue.
+/// A request to continue a prompt.
 pub struct Job {
-    /// The tokens to continue.
+    /// Prompt tokens.
     pub prompt: Vec<u32>,
     /// Maximum number of tokens to generate.
     pub limit: usize,
-    /// How tokens are chosen.
+    /// Sampling options.
     pub sampling: Sampling,
-    /// What is done to logits before.
+    /// Logit processing before sampling.
     pub adjust: Adjust,
     /// Random seed.
     pub seed: u64,
-    /// Texts that end the answer and are not part of it.
+    /// Stop strings, which are not part of the answer.
     pub stops: Vec<String>,
-    /// Log-probabilities of the chosen tokens, and of so many of the likeliest beside each.
+    /// Whether to report log-probabilities of the chosen tokens, and of how many of the most likely ones at each
+    /// position.
     pub logprobs: Option<usize>,
-    /// Which tokens may come next.
+    /// Constraint on the next token.
     pub constraint: Option<Box<dyn Constraint>>,
-    /// Whose it is: clients take turns where there is a queue.
+    /// The client: clients take turns in the queue.
     pub client: u64,
-    /// When it is given up.
+    /// Deadline.
     pub deadline: Option<Instant>,
     /// Whether the text shows special tokens.
     pub show_special: bool,
-    /// Whether the answer goes on after the model's end token, up to its limit; for measurements.
+    /// Special tokens that the text shows in any case, such as those around tool calls.
+    pub shown: Vec<u32>,
+    /// Whether generation continues after the EOS token, up to the limit; for benchmarks.
     pub ignore_end: bool,
 }
 
@@ -47,29 +50,30 @@ impl Job {
             client: 0,
             deadline: None,
             show_special: false,
+            shown: Vec::new(),
             ignore_end: false,
         }
     }
 }
 
-/// Changes to the logits, in the terms of the OpenAI API.
+/// Logit changes, in terms of the OpenAI API.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Adjust {
-    /// Subtracted from a token's logit for each time that it was generated.
+    /// Frequency penalty: subtracted from a token's logit for each time that it was generated.
     pub frequency_penalty: f32,
-    /// Subtracted once from tokens that were generated.
+    /// Presence penalty: subtracted once from tokens that were generated.
     pub presence_penalty: f32,
-    /// Added to the logits of these tokens.
+    /// Logit bias: added to the logits of these tokens.
     pub logit_bias: Vec<(u32, f32)>,
 }
 
 impl Adjust {
-    /// Whether it changes nothing.
+    /// Whether it has no effect.
     pub fn is_none(&self) -> bool {
         self.frequency_penalty == 0.0 && self.presence_penalty == 0.0 && self.logit_bias.is_empty()
     }
 
-    /// Changes logits after these generated tokens.
+    /// Modifies logits, given the tokens generated so far.
     pub(super) fn apply(&self, logits: &mut [f32], generated: &[u32]) {
         for &(token, bias) in &self.logit_bias {
             if let Some(logit) = logits.get_mut(token as usize) {
@@ -89,60 +93,74 @@ impl Adjust {
     }
 }
 
-/// A grammar that an answer has to follow.
+/// A constraint on the answer, such as a grammar.
 pub trait Constraint: Send {
-    /// Sets the logits of tokens that may not come next to −∞.
+    /// Sets the logits of disallowed tokens to −∞.
     fn restrict(&mut self, logits: &mut [f32]) -> Result<(), String>;
-    /// Takes the token that was chosen.
+    /// Advances by the chosen token.
     fn accept(&mut self, token: u32) -> Result<(), String>;
-    /// Whether the answer is complete and nothing may follow.
+    /// Whether the answer is complete, and nothing may follow.
     fn is_complete(&mut self) -> bool;
 }
 
-/// Who hears of an answer. Called on the engine's thread, so it must not wait for anything.
+/// Receives the events of an answer. Called on the engine's thread, so it must not block.
 pub trait Listener: Send {
-    /// Takes the next event; [`Event::Done`] and [`Event::Failed`] are the last.
+    /// Handles an event; [`Event::Done`] and [`Event::Failed`] are the last.
     fn hear(&mut self, event: Event);
-    /// Whether anybody still wants the answer. If not, it ends before the next step.
+    /// Whether anybody is still interested in the answer. If not, it ends before the next step.
     fn is_listening(&self) -> bool;
 }
 
-/// What happens to a job.
+/// An event of a job.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A token was chosen.
+    /// A token was generated.
     Token(Chosen),
     /// The answer is complete.
     Done(Done),
     /// It failed, by no fault of the request.
-    Failed(String),
+    Failed(Failure),
 }
 
-/// A token of an answer.
+/// Why a job that was taken is not answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Its deadline has passed.
+    #[error("the time limit of the request has passed")]
+    Late,
+    /// The engine is shutting down, or has lost a rank.
+    #[error("{0}")]
+    Unavailable(String),
+    /// Something else went wrong.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// A generated token.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chosen {
-    /// Its id; none for text that was held back until the end.
+    /// Its id; `None` for text that was held back until the end.
     pub token: Option<u32>,
-    /// Text that is now complete: it may be empty, or that of several tokens.
+    /// Text that is now complete: possibly empty, or that of several tokens.
     pub text: String,
-    /// Its log-probability, where that was asked for.
+    /// Its log-probability, if requested.
     pub logprob: Option<f32>,
-    /// The likeliest tokens with theirs.
+    /// The most likely tokens with theirs.
     pub top: Vec<(u32, f32)>,
 }
 
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Done {
-    /// Why.
+    /// Finish reason.
     pub finish: Finish,
-    /// The stop string that came, if that is why.
+    /// The stop string, if that is the reason.
     pub stop: Option<String>,
-    /// Tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt_tokens: usize,
-    /// How many of them were not computed again.
+    /// How many of them were cached.
     pub cached_tokens: usize,
-    /// Tokens of the answer.
+    /// Number of generated tokens.
     pub tokens: usize,
     /// From submission to the first step.
     pub queue_time: Duration,
@@ -152,37 +170,40 @@ pub struct Done {
     pub total_time: Duration,
 }
 
-/// Why a job was not taken.
+/// Why a job was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// As many wait already as may.
+    /// The queue is full.
     #[error("the queue is full ({waiting} waiting); try again later")]
     QueueFull {
-        /// How many wait.
+        /// Number of waiting jobs.
         waiting: usize,
     },
     /// The prompt leaves no room for an answer.
     #[error("a prompt of {prompt} tokens leaves no room in a context of {context}")]
     TooLong {
-        /// Tokens of the prompt.
+        /// Number of prompt tokens.
         prompt: usize,
-        /// Tokens that fit.
+        /// Context length.
         context: usize,
     },
-    /// The memory for caches cannot hold the prompt, even if it has all of it.
+    /// The cache memory cannot hold the prompt, even if it is all available.
     #[error("a prompt of {prompt} tokens needs {needed} bytes of cache; the budget is {budget}")]
     TooLarge {
-        /// Tokens of the prompt.
+        /// Number of prompt tokens.
         prompt: usize,
-        /// Bytes that they need.
+        /// Bytes needed.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes available.
         budget: usize,
     },
-    /// The request means nothing.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
     /// The engine is shutting down.
     #[error("the server is shutting down")]
     Closing,
+    /// A rank of a divided model is lost.
+    #[error("{0}")]
+    Lost(String),
 }

@@ -1,29 +1,36 @@
-//! Continuous batching: one thread answers many prompts on one model.
+//! Continuous batching: one thread answers many prompts with one model.
 //!
-//! Between two steps jobs join and leave. A step reads one chunk of one prompt and then computes one token for every sequence
-//! whose prompt is read, so that a long prompt stalls nobody. State of sequences has a hard budget of bytes; what is kept
-//! after an answer is used by prompts that begin alike, and the least recently used goes first. Where that is
-//! not enough, the newest job's state is dropped, and computed again later.
+//! Jobs join and leave between steps. A step processes one chunk of one prompt and then decodes one token for every
+//! sequence whose prompt is done, so that a long prompt does not stall anybody. Sequence states have a hard memory
+//! budget; states kept after an answer are reused by prompts with a common prefix, and evicted least recently used
+//! first. If that does not free enough, the newest job's state is dropped and recomputed later.
 //!
-//! Promises: with [`EngineOptions::invariant`] a job's tokens do not depend on what else runs or was kept, bit for bit. On a CPU
-//! rows are then computed alike however many there are (see [`SessionOptions::batch_invariant`]). On a GPU prompts are read alone and
-//! in chunks that end at multiples of 128 tokens, only such chunks are used again, and tokens are computed
-//! for as many sequences as the kernels for a few rows take. A listener that goes away ends its job before the next step.
+//! Promises: with [`EngineOptions::invariant`] a job's tokens do not depend on other jobs or cached states, bit for
+//! bit. On a CPU rows are then computed the same way however many there are (see
+//! [`SessionOptions::batch_invariant`]). On a GPU prompts are processed one at a time in chunks that end at multiples
+//! of 128 tokens, only such chunks are reused, and decoding batches at most as many sequences as the few-row kernels
+//! take. When a listener disconnects, its job ends before the next step.
+//!
+//! Over the ranks of a divided model, rank 0 has the engine, and the others follow it ([`Engine::follow`]). When one is lost, every job
+//! fails, and later ones are refused.
 //!
 //! Not promised: that sequences which share a beginning share its memory; each has a copy.
 
 mod disk;
+mod fingerprint;
 mod groups;
 mod job;
 mod open_job;
 mod prefix;
 mod queue;
+mod ranks;
 mod scheduler;
+mod sequence;
 mod slot;
 mod stats;
 
 pub use disk::PromptCache;
-pub use job::{Adjust, Chosen, Constraint, Done, Event, Job, Listener, Refused};
+pub use job::{Adjust, Chosen, Constraint, Done, Event, Failure, Job, Listener, Refused};
 pub use stats::Snapshot;
 
 use crate::error::{Error, Result};
@@ -40,24 +47,28 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+/// How long the thread sleeps when there is nothing to do, and how often it then looks for the other ranks where there are some.
+const IDLE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_secs(2);
+
 /// How an engine works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
-    /// Jobs that are answered at the same time.
+    /// Maximum number of concurrent jobs.
     pub slots: usize,
-    /// Jobs that may wait beside them.
+    /// Maximum number of queued jobs.
     pub queue: usize,
-    /// Context length in tokens; that of the model when 0.
+    /// Context length in tokens; 0 for the model's.
     pub context: usize,
-    /// How keys and values are kept.
+    /// Format of the KV cache.
     pub cache: CacheFormat,
-    /// Bytes for the state of all sequences, kept ones included.
+    /// Memory budget for the states of all sequences, including kept ones, in bytes.
     pub budget: usize,
-    /// Whether state is kept after an answer, for prompts that begin alike.
+    /// Whether states are kept after an answer, for prompts with a common prefix.
     pub keep_prefixes: bool,
-    /// Whether a job's tokens must not depend on what else runs.
+    /// Whether a job's tokens must not depend on other jobs.
     pub invariant: bool,
-    /// Where state is kept that finds no room in memory, and beyond the end of the engine; nowhere if `None`.
+    /// Where states are saved that are evicted from memory, or remain when the engine ends; `None` to drop them.
     pub prompt_cache: Option<PromptCache>,
 }
 
@@ -77,13 +88,13 @@ impl Default for EngineOptions {
 }
 
 impl EngineOptions {
-    /// How its sequences are kept.
+    /// The session options of its sequences.
     pub fn session(&self) -> SessionOptions {
         SessionOptions { context: self.context, cache: self.cache, batch_invariant: self.invariant }
     }
 }
 
-/// A thread that answers.
+/// The engine's thread.
 pub struct Engine {
     shared: Arc<Shared>,
     model: Arc<Model>,
@@ -107,20 +118,24 @@ impl Shared {
 #[derive(Default)]
 struct Inbox {
     queue: Queue,
-    /// Jobs whose end nobody has heard yet, in the queue and in slots.
+    /// Jobs whose end has not been delivered yet, queued or running.
     open: Arc<AtomicUsize>,
     closing: Closing,
     forget: bool,
+    /// Why nothing can be answered any more, where a rank of a divided model is lost.
+    lost: Option<String>,
 }
 
-/// How an engine ends.
+/// How an engine shuts down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Closing {
     #[default]
     Open,
-    /// What was accepted is still answered.
+    /// Accepted jobs are finished.
     Draining,
-    /// Nothing is.
+    /// All jobs are aborted, and kept states are saved.
+    Ending,
+    /// All jobs are aborted, and nothing is saved.
     Now,
 }
 
@@ -128,13 +143,16 @@ impl Engine {
     /// Starts the thread.
     pub fn start(model: &Arc<Model>, options: EngineOptions) -> Result<Engine> {
         if options.slots == 0 {
-            return Err(Error::Model("an engine without slots answers nothing".into()));
+            return Err(Error::Model("an engine needs at least one slot".into()));
+        }
+        if model.share().is_some() && options.prompt_cache.is_some() {
+            return Err(Error::Model("a prompt cache on disk does not work over ranks".into()));
         }
         let session = options.session();
         let least = Session::bytes_for(model, session, 1);
         if least > options.budget {
             let problem = format!(
-                "a sequence of this model needs {least} bytes of cache at least; the budget is {}",
+                "a sequence of this model needs at least {least} bytes of cache; the budget is {}",
                 options.budget
             );
             return Err(Error::Model(problem));
@@ -147,7 +165,8 @@ impl Engine {
         let (own, scheduler) = (shared.clone(), Scheduler::new(model, options.clone(), stats)?);
         let thread = std::thread::Builder::new().name("wootz-engine".into());
         let thread = thread.spawn(move || run(&own, scheduler));
-        let thread = thread.map_err(|error| Error::Model(format!("no thread for the engine: {error}")))?;
+        let thread =
+            thread.map_err(|error| Error::Model(format!("cannot start the engine thread: {error}")))?;
         Ok(Engine { shared, model: model.clone(), options, thread: Mutex::new(Some(thread)) })
     }
 
@@ -156,22 +175,25 @@ impl Engine {
         &self.model
     }
 
-    /// How it works.
+    /// Its options.
     pub fn options(&self) -> &EngineOptions {
         &self.options
     }
 
-    /// The most tokens of a prompt and its answer.
+    /// Maximum number of tokens of a prompt and its answer.
     pub fn context(&self) -> usize {
         if self.options.context == 0 { self.model.config().context } else { self.options.context }
     }
 
-    /// Takes a job, or says why not. The listener hears everything else.
+    /// Submits a job, or says why it was rejected. The listener receives everything else.
     pub fn submit(&self, job: Job, listener: Box<dyn Listener>) -> std::result::Result<(), Refused> {
         self.check(&job)?;
         let mut inbox = self.shared.inbox();
         if inbox.closing != Closing::Open {
             return Err(Refused::Closing);
+        }
+        if let Some(lost) = &inbox.lost {
+            return Err(Refused::Lost(lost.clone()));
         }
         // Jobs that find a free slot at the next step are not waiting.
         let open = inbox.open.load(Relaxed);
@@ -191,7 +213,9 @@ impl Engine {
         }
         let vocab = self.model.config().vocab;
         if let Some(id) = job.prompt.iter().find(|&&id| id as usize >= vocab) {
-            return Err(Refused::Invalid(format!("token {id} is not one of the {vocab} of this model")));
+            return Err(Refused::Invalid(format!(
+                "token {id} is outside this model's vocabulary of {vocab}"
+            )));
         }
         job.sampling.check().map_err(|error| Refused::Invalid(error.to_string()))?;
         if prompt >= context {
@@ -205,10 +229,21 @@ impl Engine {
         Ok(())
     }
 
-    /// What it has done so far.
+    /// Statistics.
     pub fn stats(&self) -> Snapshot {
         let waiting = self.shared.inbox().queue.len();
         self.shared.stats.snapshot(waiting)
+    }
+
+    /// On a rank of a divided model that is not rank 0: runs the passes of rank 0's engine until that one ends. All ranks give the same
+    /// options.
+    pub fn follow(model: &Arc<Model>, options: &EngineOptions) -> Result<()> {
+        ranks::follow(model, options.session())
+    }
+
+    /// Why nothing can be answered any more, where a rank of a divided model is lost.
+    pub fn lost(&self) -> Option<String> {
+        self.shared.inbox().lost.clone()
     }
 
     /// Drops the state that is kept after answers.
@@ -217,12 +252,12 @@ impl Engine {
         self.shared.changed.notify_one();
     }
 
-    /// Takes no more jobs; what was accepted is still answered.
+    /// Stops accepting jobs; accepted ones are finished.
     pub fn drain(&self) {
         self.close(Closing::Draining);
     }
 
-    /// Ends all jobs with an error.
+    /// Aborts all jobs with an error, without saving the prompt cache. Dropping an engine aborts them too, but saves it.
     pub fn stop(&self) {
         self.close(Closing::Now);
     }
@@ -242,7 +277,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.stop();
+        self.close(Closing::Ending);
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         // A listener may be the last owner, on the engine's own thread.
         if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
@@ -251,8 +286,20 @@ impl Drop for Engine {
     }
 }
 
+/// Refuses everything from now on if a rank is lost. Whether all are there.
+fn note_loss(inbox: &mut Inbox, scheduler: &Scheduler) -> bool {
+    let lost = scheduler.lost();
+    if let Some(why) = &lost {
+        inbox.queue.fail_all(&Failure::Unavailable(why.clone()));
+        tracing::error!("{why}");
+    }
+    inbox.lost = lost;
+    inbox.lost.is_none()
+}
+
 /// The loop of the thread.
 fn run(shared: &Shared, mut scheduler: Scheduler) {
+    let mut watches = scheduler.leads();
     loop {
         {
             let mut inbox = shared.inbox();
@@ -261,13 +308,23 @@ fn run(shared: &Shared, mut scheduler: Scheduler) {
                 && scheduler.slots.is_empty()
                 && !inbox.forget
             {
-                let waited = shared.changed.wait_timeout(inbox, Duration::from_secs(60));
-                inbox = waited.unwrap_or_else(PoisonError::into_inner).0;
+                let waited = shared.changed.wait_timeout(inbox, if watches { LOOK } else { IDLE });
+                let (locked, timed_out) = waited.unwrap_or_else(PoisonError::into_inner);
+                inbox = locked;
+                if watches && timed_out.timed_out() {
+                    drop(inbox);
+                    scheduler.look();
+                    inbox = shared.inbox();
+                    watches = note_loss(&mut inbox, &scheduler);
+                }
+            }
+            if inbox.closing >= Closing::Ending {
+                let why = Failure::Unavailable(Refused::Closing.to_string());
+                inbox.queue.fail_all(&why);
+                scheduler.fail_all(&why);
             }
             if inbox.closing == Closing::Now {
-                let why = Refused::Closing.to_string();
-                inbox.queue.fail_all(&why);
-                scheduler.fail_all(&Error::Model(why));
+                scheduler.forget();
             }
             if std::mem::take(&mut inbox.forget) {
                 scheduler.forget();
@@ -284,14 +341,21 @@ fn run(shared: &Shared, mut scheduler: Scheduler) {
             continue;
         }
         shared.stats.steps.fetch_add(1, Relaxed);
+        shared.stats.stepping(Some(Instant::now()));
         let stepped = catch_unwind(AssertUnwindSafe(|| scheduler.step()));
+        shared.stats.stepping(None);
         let failed = match stepped {
             Ok(Ok(())) => None,
-            Ok(Err(error)) => Some(error),
-            Err(_) => Some(Error::Model("a step of the engine panicked; see the log".into())),
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("a step of the engine panicked; see the log".into()),
         };
-        if let Some(error) = failed {
-            scheduler.fail_all(&error);
+        if let Some(why) = failed {
+            // Nobody knows what was half done: nothing of the present state is used again.
+            scheduler.fail_all(&scheduler.failure(&why));
+            scheduler.forget();
+        }
+        if watches {
+            watches = note_loss(&mut shared.inbox(), &scheduler);
         }
         shared.stats.running.store(scheduler.slots.len(), Relaxed);
     }

@@ -1,10 +1,10 @@
-//! How many jobs are open, counted so that whoever has heard the end of one can submit the next.
+//! The number of open jobs, counted so that whoever has seen the end of one can submit the next.
 
 use super::job::{Event, Listener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A listener whose job counts as open until it has heard the end, or is dropped.
+/// A listener whose job counts as open until it has received the end, or is dropped.
 pub struct OpenJob {
     listener: Box<dyn Listener>,
     open: Option<Arc<AtomicUsize>>,

@@ -1,11 +1,12 @@
-//! Sequences that are kept after their answers, so that prompts which begin like them need not be read again.
+//! Sequences kept after their answers, so that prompts with a common prefix need not be processed again.
 
+use super::sequence::Sequence;
 use crate::error::Result;
 use crate::session::Session;
 
-/// A sequence that nobody continues at present.
+/// A sequence that is not in use.
 struct Kept {
-    session: Session,
+    session: Sequence,
     /// Tokens that were read as a prompt, in whole chunks from the start; the others were generated.
     read: usize,
     last_used: u64,
@@ -18,28 +19,34 @@ pub struct PrefixCache {
     clock: u64,
 }
 
-/// Which beginnings of a sequence may be used again.
+/// Which prefixes of a sequence can be reused.
 #[derive(Clone, Copy)]
 pub struct Reuse {
-    /// Whether the state after a token has the same bits however the tokens before it were read. If not, only whole chunks of
-    /// a prompt do.
+    /// Whether the state after a token has the same bits however the preceding tokens were processed. If not, only
+    /// complete chunks of a prompt can be reused.
     pub exact: bool,
-    /// Tokens of a chunk.
+    /// Chunk size in tokens.
     pub chunk: usize,
 }
 
 impl Reuse {
-    /// How many tokens of `session`, of which `read` were read as a prompt, can begin a sequence that is to have `tokens`.
+    /// How many tokens of `session`, of which `read` were processed as a prompt, can be reused for a sequence with
+    /// `tokens`.
     pub fn usable(&self, session: &Session, read: usize, tokens: &[u32]) -> usize {
         // The last token is always computed, for its logits.
         let most = tokens.len().saturating_sub(1);
-        let shared = session.tokens().iter().zip(&tokens[..most]).take_while(|(a, b)| a == b).count();
+        let shared = shared(session.tokens(), &tokens[..most]);
         let shared = match self.exact {
             true => shared,
             false => shared.min(read) / self.chunk * self.chunk,
         };
         if session.can_fork(shared) { shared } else { 0 }
     }
+}
+
+/// How many tokens two sequences begin with that are the same.
+pub fn shared(a: &[u32], b: &[u32]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 impl PrefixCache {
@@ -52,7 +59,7 @@ impl PrefixCache {
     }
 
     /// Keeps a sequence, instead of those that it begins with.
-    pub fn keep(&mut self, session: Session, read: usize) {
+    pub fn keep(&mut self, session: Sequence, read: usize) {
         self.clock += 1;
         if session.can_rewind() {
             self.kept.retain(|k| !session.tokens().starts_with(k.session.tokens()) || k.read > read);
@@ -62,14 +69,19 @@ impl PrefixCache {
         self.kept.push(Kept { session, read, last_used: self.clock });
     }
 
-    /// The most tokens of the beginning that a kept sequence has.
+    /// Length of the longest prefix among the kept sequences.
     pub fn longest(&self, reuse: Reuse, tokens: &[u32]) -> usize {
         self.kept.iter().map(|k| reuse.usable(&k.session, k.read, tokens)).max().unwrap_or(0)
     }
 
+    /// How many tokens a prompt shares with any kept sequence, whether their state can be cut there or not.
+    pub fn shared(&self, tokens: &[u32]) -> usize {
+        self.kept.iter().map(|k| shared(k.session.tokens(), tokens)).max().unwrap_or(0)
+    }
+
     /// A sequence with the longest beginning: the kept one itself where all of it is used and it can be cut again later, else a
     /// copy.
-    pub fn fork(&mut self, reuse: Reuse, tokens: &[u32]) -> Result<Option<Session>> {
+    pub fn fork(&mut self, reuse: Reuse, tokens: &[u32]) -> Result<Option<Sequence>> {
         let usable = |k: &Kept| reuse.usable(&k.session, k.read, tokens);
         let Some((at, count)) = self.kept.iter().map(usable).enumerate().max_by_key(|best| best.1) else {
             return Ok(None);
@@ -87,7 +99,7 @@ impl PrefixCache {
     }
 
     /// Takes out the sequence that was not used for the longest time, and how many of its tokens were read as a prompt.
-    pub fn pop_oldest(&mut self) -> Option<(Session, usize)> {
+    pub fn pop_oldest(&mut self) -> Option<(Sequence, usize)> {
         let oldest = self.kept.iter().enumerate().min_by_key(|(_, k)| k.last_used).map(|(i, _)| i)?;
         let Kept { session, read, .. } = self.kept.swap_remove(oldest);
         Some((session, read))

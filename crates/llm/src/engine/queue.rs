@@ -1,10 +1,10 @@
-//! Who waits: a bounded queue in which clients take turns.
+//! The waiting queue: bounded, and alternating between clients.
 
-use super::job::{Event, Job, Listener};
+use super::job::{Event, Failure, Job, Listener};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// A job that waits.
+/// A queued job.
 pub struct Waiting {
     pub job: Job,
     pub listener: Box<dyn Listener>,
@@ -12,13 +12,13 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Whether nobody wants it any more, or its time is over.
+    /// Whether it was cancelled, or its deadline has passed.
     pub fn is_over(&self, now: Instant) -> bool {
         !self.listener.is_listening() || self.job.deadline.is_some_and(|at| now >= at)
     }
 }
 
-/// One line per client; the clients' lines are served in turn.
+/// One queue per client, served in turn.
 #[derive(Default)]
 pub struct Queue {
     lines: VecDeque<(u64, VecDeque<Waiting>)>,
@@ -39,7 +39,7 @@ impl Queue {
         }
     }
 
-    /// The first of the client whose turn it is.
+    /// The first job of the next client.
     pub fn pop(&mut self) -> Option<Waiting> {
         let (client, mut line) = self.lines.pop_front()?;
         let first = line.pop_front();
@@ -50,7 +50,7 @@ impl Queue {
         first
     }
 
-    /// Takes out those that `is_over`.
+    /// Removes jobs for which `is_over` holds.
     pub fn remove(&mut self, is_over: impl Fn(&Waiting) -> bool) -> Vec<Waiting> {
         let mut removed = Vec::new();
         for (_, line) in &mut self.lines {
@@ -64,9 +64,9 @@ impl Queue {
     }
 
     /// Tells everyone that it failed.
-    pub fn fail_all(&mut self, why: &str) {
+    pub fn fail_all(&mut self, why: &Failure) {
         for mut waiting in self.remove(|_| true) {
-            waiting.listener.hear(Event::Failed(why.to_owned()));
+            waiting.listener.hear(Event::Failed(why.clone()));
         }
     }
 }

@@ -1,30 +1,34 @@
-//! The loop on the engine's thread: who gets the next step, and whose memory goes.
+//! The loop of the engine's thread: which sequence runs next, and whose memory is freed.
 
 use super::EngineOptions;
 use super::disk::{Disk, PromptCache};
 use super::groups::groups;
-use super::prefix::{PrefixCache, Reuse};
+use super::job::Failure;
+use super::prefix::{PrefixCache, Reuse, shared};
 use super::queue::{Queue, Waiting};
+use super::ranks::{self, Leader, Order};
+use super::sequence::Sequence;
 use super::slot::{Next, Slot};
 use super::stats::Stats;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::generate::Finish;
 use crate::model::Model;
 use crate::passes::CHUNK;
-use crate::scores::{Scores, Want};
+use crate::scores::Want;
 use crate::session::{Session, SessionOptions};
 use std::sync::Arc;
 use std::time::Instant;
 use wootz::DeviceKind;
 
-/// Sequences that a GPU's kernels for a few rows take; with more they are others, which add in another order.
+/// Maximum number of sequences for the GPU kernels for few rows; larger batches use kernels that sum in another
+/// order.
 const ROWS_ON_GPU: usize = 8;
 
 pub struct Scheduler {
     model: Arc<Model>,
     options: EngineOptions,
     reuse: Reuse,
-    /// Sequences of one pass.
+    /// Maximum number of sequences per pass.
     rows: usize,
     pub slots: Vec<Slot>,
     cache: PrefixCache,
@@ -32,19 +36,28 @@ pub struct Scheduler {
     stats: Arc<Stats>,
     admitted: u64,
     clock: u64,
+    /// Tells the other ranks of a divided model what to run.
+    leader: Option<Arc<Leader>>,
 }
 
 /// Whether a slot got the memory that it needs.
 enum Room {
     Made,
-    /// Others come first.
+    /// Other slots have priority.
     Later,
-    /// There is nothing left to free.
+    /// Nothing is left to free.
     Never,
 }
 
 impl Scheduler {
-    pub fn new(model: &Arc<Model>, options: EngineOptions, stats: Arc<Stats>) -> Result<Scheduler> {
+    pub fn new(model: &Arc<Model>, mut options: EngineOptions, stats: Arc<Stats>) -> Result<Scheduler> {
+        let leader = match ranks::lead(model, options.session(), options.budget)? {
+            Some((leader, budget)) => {
+                options.budget = budget;
+                Some(leader)
+            }
+            None => None,
+        };
         let on_cpu = model.device().info().kind == DeviceKind::Cpu;
         let open = |cache: &PromptCache| Disk::open(cache, model, options.session());
         let disk = options.prompt_cache.as_ref().map(open).transpose()?;
@@ -58,6 +71,7 @@ impl Scheduler {
             stats,
             admitted: 0,
             clock: 0,
+            leader,
             options,
         })
     }
@@ -66,7 +80,7 @@ impl Scheduler {
         self.options.session()
     }
 
-    /// Ends what nobody wants and what is late, and admits whom there is a slot for.
+    /// Ends cancelled and late jobs, and admits jobs to free slots.
     pub fn admit(&mut self, queue: &mut Queue) {
         let now = Instant::now();
         for waiting in queue.remove(|w| w.is_over(now)) {
@@ -99,7 +113,7 @@ impl Scheduler {
 
     fn late(&self, slot: &mut Slot) {
         self.stats.failed();
-        slot.fail("the time limit of the request has passed");
+        slot.fail(Failure::Late);
     }
 
     fn accept(&mut self, waiting: Waiting) {
@@ -112,7 +126,7 @@ impl Scheduler {
         self.slots.push(slot);
     }
 
-    /// One chunk of a prompt, and a token for everyone whose prompt is read.
+    /// One step: a chunk of one prompt, and a token for every sequence whose prompt has been processed.
     pub fn step(&mut self) -> Result<()> {
         self.read()?;
         self.decode()?;
@@ -121,11 +135,11 @@ impl Scheduler {
     }
 
     fn report(&self) {
-        let active = self.slots.iter().filter_map(|s| s.session.as_ref()).map(Session::state_bytes).sum();
+        let active = self.slots.iter().filter_map(|s| s.session.as_ref()).map(|s| s.state_bytes()).sum();
         self.stats.memory(active, self.cache.bytes(), self.cache.len());
     }
 
-    /// Reads a chunk of the prompt that has waited longest for one.
+    /// Processes a chunk of the prompt that has waited longest for one.
     fn read(&mut self) -> Result<()> {
         let chunk = self.reuse.chunk;
         let reads = |s: &Slot| matches!(s.next(chunk, self.reuse.exact), Next::Read(_));
@@ -166,16 +180,16 @@ impl Scheduler {
     }
 
     fn too_small(&mut self, at: usize) -> Result<()> {
-        self.fail(at, "the memory for caches is too small for this prompt");
+        self.fail(at, "the cache memory is too small for this prompt");
         Ok(())
     }
 
-    /// Whether another prompt with the same beginning is just being read.
+    /// Whether another prompt with the same prefix is being processed.
     fn waits_for_another(&self, at: usize) -> bool {
         let own = &self.slots[at];
         let best = self.longest_prefix(&own.tokens);
         self.slots.iter().enumerate().any(|(i, other)| {
-            let shared = other.tokens.iter().zip(&own.tokens).take_while(|(a, b)| a == b).count();
+            let shared = shared(&other.tokens, &own.tokens);
             let will_have = shared.min(own.tokens.len() - 1) / self.reuse.chunk * self.reuse.chunk;
             i != at && other.session.is_some() && other.fed() < other.prompt && will_have > best
         })
@@ -187,7 +201,7 @@ impl Scheduler {
         active.max().unwrap_or(0).max(self.cache.longest(self.reuse, tokens))
     }
 
-    /// Gives a slot its state: a copy of the longest beginning that there is, or an empty one.
+    /// Gives a slot its state: a copy of the longest available prefix, or an empty one.
     fn start(&mut self, at: usize) -> Result<Room> {
         self.fetch(at);
         let found = self.longest_prefix(&self.slots[at].tokens);
@@ -206,15 +220,19 @@ impl Scheduler {
         };
         let session = match session {
             Some(session) => session,
-            None => Session::new(&self.model, self.session_options())?,
+            None => Sequence::new(&self.model, self.session_options(), self.leader.as_ref())?,
         };
+        let known =
+            self.slots.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| shared(&s.tokens, &tokens));
+        let branch = known.max().unwrap_or(0).max(self.cache.shared(&tokens));
         let slot = &mut self.slots[at];
+        slot.branch = branch / self.reuse.chunk * self.reuse.chunk;
         slot.cached.get_or_insert(session.tokens().len());
         slot.session = Some(session);
         Ok(Room::Made)
     }
 
-    /// Brings a beginning into memory that is in a file alone.
+    /// Loads a prefix that is only in a file.
     fn fetch(&mut self, at: usize) {
         let tokens = &self.slots[at].tokens;
         let Some((file, count)) = self.disk.as_ref().and_then(|disk| disk.longest(self.reuse, tokens)) else {
@@ -232,11 +250,11 @@ impl Scheduler {
             && let Some((file, _)) = disk.longest(self.reuse, tokens)
             && let Some((session, read)) = disk.load(file)
         {
-            self.cache.keep(session, read);
+            self.cache.keep(session.into(), read);
         }
     }
 
-    /// Writes what is kept to files, at the end.
+    /// Saves what is kept to files, at the end.
     pub fn save(&mut self) {
         let Some(disk) = &mut self.disk else { return };
         while let Some((session, read)) = self.cache.pop_oldest() {
@@ -273,16 +291,22 @@ impl Scheduler {
         Ok(())
     }
 
-    /// A recurrent state cannot be cut back, so it is kept at the last whole chunk of a prompt, where others may go on.
+    /// Recurrent states and windows cannot be truncated, so they are kept in the middle of a prompt, for others to
+    /// continue from: where it parts from other prompts, as after a shared system prompt; at its last complete chunk;
+    /// and after 4, 8, 16 … chunks.
     fn keep_checkpoint(&mut self, at: usize) -> Result<()> {
         let slot = &self.slots[at];
         let (fed, chunk) = (slot.fed(), self.reuse.chunk);
-        let Some(session) = slot.session.as_ref().filter(|_| !self.model.network.can_rewind()) else {
+        let Some(session) = slot.session.as_ref().filter(|session| !session.can_rewind()) else {
             return Ok(());
         };
-        let is_last_whole =
-            fed > 0 && fed.is_multiple_of(chunk) && slot.prompt - fed.min(slot.prompt) < chunk;
-        if is_last_whole
+        if fed == 0 || !fed.is_multiple_of(chunk) || fed > slot.prompt {
+            return Ok(());
+        }
+        let chunks = fed / chunk;
+        let is_wanted =
+            slot.prompt - fed < chunk || fed == slot.branch || (chunks >= 4 && chunks.is_power_of_two());
+        if is_wanted
             && self.used() + session.state_bytes() <= self.options.budget
             && let Some(copy) = session.fork(fed)?
         {
@@ -293,12 +317,12 @@ impl Scheduler {
 
     fn used(&self) -> usize {
         let active: usize =
-            self.slots.iter().filter_map(|s| s.session.as_ref()).map(Session::state_bytes).sum();
+            self.slots.iter().filter_map(|s| s.session.as_ref()).map(|s| s.state_bytes()).sum();
         active + self.cache.bytes()
     }
 
-    /// Frees memory until `bytes` more fit: kept sequences first, then the state of slots that came later, which
-    /// is computed again.
+    /// Frees memory until `bytes` more fit: first kept sequences, then the states of later slots, which are
+    /// recomputed.
     fn make_room(&mut self, at: usize, bytes: usize) -> Room {
         let number = self.slots[at].number;
         while self.used() + bytes > self.options.budget {
@@ -320,7 +344,7 @@ impl Scheduler {
         Room::Made
     }
 
-    /// One token for all slots whose prompts are read.
+    /// Decodes one token for all slots whose prompts have been processed.
     fn decode(&mut self) -> Result<()> {
         let decodes =
             |s: &Slot| s.session.is_some() && s.next(self.reuse.chunk, self.reuse.exact) == Next::Decode;
@@ -338,7 +362,7 @@ impl Scheduler {
         let mut going: Vec<usize> =
             (0..self.slots.len()).filter(|&i| numbers.contains(&self.slots[i].number)).collect();
         going.retain(|&i| self.slots[i].session.is_some());
-        let capacity = |i: usize| self.slots[i].session.as_ref().map_or(0, Session::capacity);
+        let capacity = |i: usize| self.slots[i].session.as_ref().map_or(0, |s| s.capacity());
         going.sort_by_key(|&i| (capacity(i), self.slots[i].number));
         let sizes: Vec<usize> = going.iter().map(|&i| capacity(i)).collect();
         let numbers: Vec<u64> = going.iter().map(|&i| self.slots[i].number).collect();
@@ -358,8 +382,9 @@ impl Scheduler {
             self.slots.iter_mut().filter(|s| numbers.contains(&s.number)).collect();
         picked.sort_by_key(|s| numbers.iter().position(|n| *n == s.number));
         let tokens: Vec<u32> = picked.iter().map(|s| s.tokens[s.fed()]).collect();
-        let mut sessions: Vec<&mut Session> = picked.iter_mut().filter_map(|s| s.session.as_mut()).collect();
-        let result = Session::step_together(want, &mut sessions, &tokens).and_then(Scores::new);
+        let begin = Instant::now();
+        let mut sessions: Vec<&mut Sequence> = picked.iter_mut().filter_map(|s| s.session.as_mut()).collect();
+        let result = Sequence::step_together(want, &mut sessions, &tokens);
         let offers = match result.and_then(|scores| scores.read()) {
             Ok(offers) => offers,
             Err(error) => {
@@ -373,7 +398,7 @@ impl Scheduler {
                 return Ok(());
             }
         };
-        self.stats.decoded(numbers.len());
+        self.stats.decoded(numbers.len(), begin.elapsed());
         for (number, offer) in numbers.iter().zip(offers) {
             let Some(at) = place(&self.slots, *number) else { continue };
             // An answer that is read again is known up to its last token.
@@ -389,14 +414,14 @@ impl Scheduler {
             0 => self.model.config().context,
             context => context,
         };
-        match self.slots[at].choose(&self.model, offer, context) {
+        match self.slots[at].choose(&self.model, offer, context, &self.stats) {
             Ok(None) => {}
             Ok(Some(finish)) => self.end(at, finish),
             Err(error) => self.fail(at, &error.to_string()),
         }
     }
 
-    /// Ends an answer, and keeps its state.
+    /// Finishes an answer, and keeps its state.
     fn end(&mut self, at: usize, finish: Finish) {
         let mut slot = self.slots.swap_remove(at);
         if let Some(session) = slot.session.take()
@@ -413,20 +438,47 @@ impl Scheduler {
     }
 
     fn fail(&mut self, at: usize, why: &str) {
+        let why = self.failure(why);
+        self.fail_for(at, why);
+    }
+
+    /// What has gone wrong, for who waits for an answer.
+    pub fn failure(&self, why: &str) -> Failure {
+        self.lost().map_or_else(|| Failure::Internal(why.to_owned()), Failure::Unavailable)
+    }
+
+    fn fail_for(&mut self, at: usize, why: Failure) {
         let mut slot = self.slots.swap_remove(at);
         self.stats.failed();
         slot.fail(why);
     }
 
-    /// After an error that nobody expected: nothing of the present state is used again.
-    pub fn fail_all(&mut self, error: &Error) {
-        for at in (0..self.slots.len()).rev() {
-            self.fail(at, &error.to_string());
-        }
-        self.cache.clear();
+    /// Why no pass can be run any more, where a rank is lost.
+    pub fn lost(&self) -> Option<String> {
+        self.leader.as_ref()?.failure()
     }
 
-    /// Forgets kept sequences.
+    /// Whether other ranks run the passes too.
+    pub fn leads(&self) -> bool {
+        self.leader.is_some()
+    }
+
+    /// Looks whether the other ranks are still there.
+    pub fn look(&self) {
+        if let Some(leader) = &self.leader {
+            // What has gone wrong is remembered.
+            let _ = leader.tell(Order::Wait);
+        }
+    }
+
+    /// Ends all answers with an error.
+    pub fn fail_all(&mut self, why: &Failure) {
+        for at in (0..self.slots.len()).rev() {
+            self.fail_for(at, why.clone());
+        }
+    }
+
+    /// Drops kept sequences.
     pub fn forget(&mut self) {
         self.cache.clear();
         self.report();

@@ -1,13 +1,14 @@
-//! A job that is being answered.
+//! A running job.
 
-use super::job::{Chosen, Done, Event, Job, Listener};
+use super::job::{Chosen, Done, Event, Failure, Job, Listener};
 use super::queue::Waiting;
+use super::sequence::Sequence;
+use super::stats::Stats;
 use crate::error::{Error, Result};
 use crate::generate::Finish;
 use crate::model::Model;
 use crate::sampling::{Offer, Random};
 use crate::scores::Want;
-use crate::session::Session;
 use crate::stop::StopStrings;
 use crate::tokenizer::TextStream;
 use std::time::{Duration, Instant};
@@ -16,16 +17,18 @@ pub struct Slot {
     pub job: Job,
     listener: Box<dyn Listener>,
     /// The state; none before the first step, and after the memory was needed for others.
-    pub session: Option<Session>,
+    pub session: Option<Sequence>,
     /// Prompt and answer.
     pub tokens: Vec<u32>,
-    /// Tokens of the prompt.
+    /// Number of prompt tokens.
     pub prompt: usize,
-    /// Tokens whose state was found, of the prompt, at the first start.
+    /// Number of prompt tokens that were cached at the first start.
     pub cached: Option<usize>,
-    /// Jobs are numbered as they are admitted; those with lower numbers come first where memory is short.
+    /// Where the prompt parts from the others that are known, in whole chunks.
+    pub branch: usize,
+    /// Jobs are numbered in order of admission; lower numbers have priority when memory is short.
     pub number: u64,
-    /// When it last had a step of its own.
+    /// When it last had a prefill step.
     pub served: u64,
     random: Random,
     stream: TextStream,
@@ -35,7 +38,7 @@ pub struct Slot {
     first_token: Option<Duration>,
 }
 
-/// A token that was chosen, with what was asked for beside it.
+/// A generated token, with the requested log-probabilities.
 struct Pick {
     token: u32,
     logprob: Option<f32>,
@@ -45,9 +48,9 @@ struct Pick {
 /// What a slot needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// So many tokens of the prompt, or of an answer that has to be read again.
+    /// Processing this many tokens of the prompt, or of an answer whose state was dropped.
     Read(usize),
-    /// One token, together with others.
+    /// Decoding a token, batched with others.
     Decode,
 }
 
@@ -60,6 +63,7 @@ impl Slot {
             tokens: job.prompt.clone(),
             prompt: job.prompt.len(),
             cached: None,
+            branch: 0,
             number,
             served: 0,
             random: Random::new(job.seed),
@@ -72,13 +76,13 @@ impl Slot {
         }
     }
 
-    /// Tokens whose state there is.
+    /// Number of tokens covered by the state.
     pub fn fed(&self) -> usize {
         self.session.as_ref().map_or(0, |s| s.tokens().len())
     }
 
-    /// What comes next: chunks of the prompt end at multiples of `chunk`, whoever else is there. Where reading many
-    /// tokens together gives other bits than one after another, an answer is read again as it was generated.
+    /// The next step: chunks of the prompt end at multiples of `chunk`, whatever else is running. If processing many
+    /// tokens at once gives different bits than one at a time, an answer is replayed as it was generated.
     pub fn next(&self, chunk: usize, exact: bool) -> Next {
         let (fed, all) = (self.fed(), self.tokens.len());
         let end = if exact { all } else { self.prompt };
@@ -88,20 +92,26 @@ impl Slot {
         Next::Read((chunk - fed % chunk).min(end - fed))
     }
 
-    /// Whether nobody wants the answer any more.
+    /// Whether the answer was cancelled.
     pub fn is_abandoned(&self) -> bool {
         !self.listener.is_listening()
     }
 
-    /// The least of the logits that the choice of a token needs.
+    /// The part of the logits that sampling needs.
     pub fn want(&self, model: &Model) -> Want {
         let all = self.job.logprobs.is_some() || self.job.constraint.is_some() || !self.job.adjust.is_none();
         if all { Want::Last } else { Want::of(&self.job.sampling, model.device()) }
     }
 
     /// Chooses the next token, and tells it. Returns why the answer is complete, if it is.
-    pub fn choose(&mut self, model: &Model, offer: Offer, context: usize) -> Result<Option<Finish>> {
-        let Pick { token, logprob, top } = self.pick(offer)?;
+    pub fn choose(
+        &mut self,
+        model: &Model,
+        offer: Offer,
+        context: usize,
+        stats: &Stats,
+    ) -> Result<Option<Finish>> {
+        let Pick { token, logprob, top } = self.pick(offer, stats)?;
         self.first_token.get_or_insert_with(|| self.arrived.elapsed());
         let tokenizer = model.tokenizer();
         if tokenizer.vocab().is_end(token) && !self.job.ignore_end {
@@ -109,11 +119,14 @@ impl Slot {
         }
         let mut complete = false;
         if let Some(constraint) = &mut self.job.constraint {
+            let begin = Instant::now();
             constraint.accept(token).map_err(Error::Sampling)?;
             complete = constraint.is_complete();
+            stats.constrained(begin.elapsed());
         }
         self.tokens.push(token);
-        let text = self.stops.push(&self.stream.push(tokenizer, token, self.job.show_special));
+        let shows = self.job.show_special || self.job.shown.contains(&token);
+        let text = self.stops.push(&self.stream.push(tokenizer, token, shows));
         self.listener.hear(Event::Token(Chosen { token: Some(token), text, logprob, top }));
         Ok(if self.stops.stopped() {
             Some(Finish::Stop)
@@ -128,7 +141,7 @@ impl Slot {
         })
     }
 
-    fn pick(&mut self, offer: Offer) -> Result<Pick> {
+    fn pick(&mut self, offer: Offer, stats: &Stats) -> Result<Pick> {
         let Offer::All(mut logits) = offer else {
             let token = self.job.sampling.choose_from(offer, &self.tokens, &mut self.random)?;
             return Ok(Pick { token, logprob: None, top: Vec::new() });
@@ -137,14 +150,16 @@ impl Slot {
         let shift = probabilities.as_ref().map(|(shift, _)| (*shift, logits.clone()));
         self.job.adjust.apply(&mut logits, &self.tokens[self.prompt..]);
         if let Some(constraint) = &mut self.job.constraint {
+            let begin = Instant::now();
             constraint.restrict(&mut logits).map_err(Error::Sampling)?;
+            stats.constrained(begin.elapsed());
         }
         let token = self.job.sampling.choose(&mut logits, &self.tokens, &mut self.random)?;
         let logprob = shift.and_then(|(shift, raw)| raw.get(token as usize).map(|l| l - shift));
         Ok(Pick { token, logprob, top: probabilities.map(|p| p.1).unwrap_or_default() })
     }
 
-    /// Tells that the answer is complete.
+    /// Reports that the answer is complete.
     pub fn finish(&mut self, finish: Finish) -> Done {
         if finish != Finish::Stop {
             let text = self.stops.push(&self.stream.finish()) + &self.stops.finish();
@@ -168,12 +183,12 @@ impl Slot {
     }
 
     /// Tells that the answer cannot be given.
-    pub fn fail(&mut self, why: &str) {
-        self.listener.hear(Event::Failed(why.to_owned()));
+    pub fn fail(&mut self, why: Failure) {
+        self.listener.hear(Event::Failed(why));
     }
 }
 
-/// The logarithm of the sum of all exponentials, and the `count` likeliest tokens with their log-probabilities.
+/// The log-sum-exp of the logits, and the `count` most likely tokens with their log-probabilities.
 fn log_probabilities(logits: &[f32], count: usize) -> (f32, Vec<(u32, f32)>) {
     let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let sum: f64 = logits.iter().map(|l| f64::from(l - largest).exp()).sum();

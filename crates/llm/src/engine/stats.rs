@@ -1,9 +1,11 @@
-//! What the engine has done so far, for whoever watches it.
+//! Statistics of the engine.
 
 use super::job::Done;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Counters, written by the engine's thread.
+/// Counters, updated by the engine's thread.
 #[derive(Default)]
 pub struct Stats {
     done: AtomicU64,
@@ -16,48 +18,57 @@ pub struct Stats {
     decode_steps: AtomicU64,
     decoded_rows: AtomicU64,
     preemptions: AtomicU64,
+    decode_nanoseconds: AtomicU64,
+    constraint_nanoseconds: AtomicU64,
     active_bytes: AtomicUsize,
     kept_bytes: AtomicUsize,
     kept_sequences: AtomicUsize,
     pub(super) running: AtomicUsize,
     pub(super) steps: AtomicU64,
+    step: Mutex<Option<Instant>>,
 }
 
-/// The counters at a time.
+/// A snapshot of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Answers that are complete.
+    /// Completed answers.
     pub done: u64,
-    /// Answers that nobody wanted any more.
+    /// Cancelled answers.
     pub cancelled: u64,
-    /// Answers that failed.
+    /// Failed answers.
     pub failed: u64,
-    /// Tokens of prompts, of answers that have ended.
+    /// Prompt tokens of finished answers.
     pub prompt_tokens: u64,
-    /// How many of them were not computed again.
+    /// How many of them were cached.
     pub cached_tokens: u64,
-    /// Tokens that were read in chunks.
+    /// Prompt tokens processed in chunks.
     pub read_tokens: u64,
-    /// Tokens of answers that have ended.
+    /// Generated tokens of finished answers.
     pub generated_tokens: u64,
-    /// Passes of one token per sequence.
+    /// Decode steps, one token per sequence.
     pub decode_steps: u64,
-    /// Sequences of those passes.
+    /// Total sequences over all decode steps.
     pub decoded_rows: u64,
-    /// Times that a sequence lost its memory to an older one.
+    /// Number of times that a sequence's cache was dropped in favour of an older one.
     pub preemptions: u64,
+    /// Time of the passes of one token per sequence.
+    pub decode_time: Duration,
+    /// Time that grammars took to say which tokens may come next.
+    pub constraint_time: Duration,
     /// Bytes of the state of sequences that are being answered.
     pub active_bytes: usize,
-    /// Bytes of the state of kept sequences.
+    /// State bytes of kept sequences.
     pub kept_bytes: usize,
-    /// Kept sequences.
+    /// Number of kept sequences.
     pub kept_sequences: usize,
-    /// Jobs in slots.
+    /// Running jobs.
     pub running: usize,
-    /// Jobs in the queue.
+    /// Queued jobs.
     pub waiting: usize,
-    /// Turns of the engine's loop; it stands still while nothing is to be done.
+    /// Iterations of the engine's loop; constant while it is idle.
     pub steps: u64,
+    /// How long the present step has taken so far; zero between steps.
+    pub step_time: Duration,
 }
 
 impl Stats {
@@ -77,6 +88,16 @@ impl Stats {
         self.generated_tokens.fetch_add(done.tokens as u64, Relaxed);
     }
 
+    /// Notes that a step begins or has ended.
+    pub(super) fn stepping(&self, begin: Option<Instant>) {
+        *self.step() = begin;
+    }
+
+    fn step(&self) -> MutexGuard<'_, Option<Instant>> {
+        // It is only ever replaced.
+        self.step.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn failed(&self) {
         self.failed.fetch_add(1, Relaxed);
     }
@@ -85,7 +106,12 @@ impl Stats {
         self.read_tokens.fetch_add(tokens as u64, Relaxed);
     }
 
-    pub(super) fn decoded(&self, rows: usize) {
+    pub(super) fn constrained(&self, time: Duration) {
+        self.constraint_nanoseconds.fetch_add(time.as_nanos() as u64, Relaxed);
+    }
+
+    pub(super) fn decoded(&self, rows: usize, time: Duration) {
+        self.decode_nanoseconds.fetch_add(time.as_nanos() as u64, Relaxed);
         self.decode_steps.fetch_add(1, Relaxed);
         self.decoded_rows.fetch_add(rows as u64, Relaxed);
     }
@@ -112,11 +138,14 @@ impl Stats {
             decode_steps: self.decode_steps.load(Relaxed),
             decoded_rows: self.decoded_rows.load(Relaxed),
             preemptions: self.preemptions.load(Relaxed),
+            decode_time: Duration::from_nanos(self.decode_nanoseconds.load(Relaxed)),
+            constraint_time: Duration::from_nanos(self.constraint_nanoseconds.load(Relaxed)),
             active_bytes: self.active_bytes.load(Relaxed),
             kept_bytes: self.kept_bytes.load(Relaxed),
             kept_sequences: self.kept_sequences.load(Relaxed),
             running: self.running.load(Relaxed),
             steps: self.steps.load(Relaxed),
+            step_time: self.step().map_or(Duration::ZERO, |begin| begin.elapsed()),
             waiting,
         }
     }

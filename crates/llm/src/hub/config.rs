@@ -1,4 +1,4 @@
-//! `config.json` to GGUF metadata.
+//! Conversion of `config.json` to GGUF metadata.
 
 use crate::config::{MAX_EXTENT, PAIRS_KEY};
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Shape {
         let found = ARCHITECTURES.iter().find(|a| a.0 == kind).ok_or_else(|| {
             let known: Vec<&str> = ARCHITECTURES.iter().map(|a| a.0).collect();
             let known = known.join(", ");
-            Error::Model(format!("config.json: model_type '{kind}' is not one of those supported: {known}"))
+            Error::Model(format!("config.json: model_type '{kind}' is not supported; supported: {known}"))
         })?;
         let mut shape = Shape {
             architecture: found.1,
@@ -132,7 +132,8 @@ impl Shape {
         };
         let kind = scaling["rope_type"].as_str().or(scaling["type"].as_str()).unwrap_or("default");
         let number = |key: &str| {
-            let problem = || Error::Model(format!("config.json: rope scaling '{kind}' has no number {key}"));
+            let problem =
+                || Error::Model(format!("config.json: rope scaling '{kind}' lacks the number {key}"));
             scaling[key].as_f64().ok_or_else(problem)
         };
         match kind {
@@ -245,6 +246,6 @@ mod tests {
         assert!(refused(&|c| c["head_dim"] = json!(4294967295u32)).contains("head_dim is 4294967295"));
         assert!(refused(&|c| c["num_attention_heads"] = json!(0)).contains("num_attention_heads is 0"));
         assert!(refused(&|c| c["rope_scaling"]["rope_type"] = json!("magic")).contains("'magic'"));
-        assert!(refused(&|c| c["rope_scaling"]["factor"] = Json::Null).contains("no number factor"));
+        assert!(refused(&|c| c["rope_scaling"]["factor"] = Json::Null).contains("lacks the number factor"));
     }
 }

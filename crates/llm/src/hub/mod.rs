@@ -1,11 +1,12 @@
-//! Models as hubs hold them: a folder with `config.json`, `tokenizer.json` and `*.safetensors`.
+//! Models in the layout of model hubs: a folder with `config.json`, `tokenizer.json` and `*.safetensors`.
 //!
-//! Such a folder is read as the GGUF file that it would become: metadata and names are translated, tensors stay where
-//! they are mapped. Only what GGUF stores otherwise is computed (Gemma's norms with their 1 added, Llama 3's
-//! frequency factors). The rotary pairs of such files are half a head apart, which the metadata says.
+//! Such a folder is presented as the GGUF file that it would convert to: metadata and names are translated, and
+//! tensors stay in their memory-mapped files. Only what GGUF stores differently is computed (Gemma's norms with 1
+//! added, Llama 3's frequency factors). The rotary pairs of such files are half a head apart, which the metadata
+//! records.
 
 mod config;
-mod split;
+pub(crate) mod split;
 mod tensors;
 mod tokenizer;
 
@@ -14,8 +15,9 @@ use serde_json::Value as Json;
 use std::fs;
 use std::path::{Path, PathBuf};
 use wootz_gguf::{Gguf, MetaValue, Writer};
+use wootz_system::inject;
 
-/// Opens a model: a GGUF file (or one of the parts of a split one), a folder as hubs have it, or a safetensors file in one.
+/// Opens a model: a GGUF file (or a part of a split one), a folder in hub layout, or a safetensors file in one.
 pub fn open(path: impl AsRef<Path>) -> Result<Gguf> {
     let path = path.as_ref();
     if path.is_dir() {
@@ -40,11 +42,11 @@ fn open_folder(folder: &Path) -> Result<Gguf> {
     Ok(Gguf::assemble(&writer, tensors)?)
 }
 
-/// What the makers of a model recommend for sampling, under GGUF's names.
+/// The recommended sampling options, under GGUF's keys.
 fn write_sampling(generation: &Json, writer: &mut Writer) {
     let greedy = generation["do_sample"].as_bool() == Some(false);
     let temperature = if greedy { Some(0.0) } else { generation["temperature"].as_f64() };
-    // The library that these files are written for samples at temperature 1 when it is told to sample and no more.
+    // Transformers, which these files are written for, samples at temperature 1 if `do_sample` is all that is set.
     let temperature = temperature.or((generation["do_sample"].as_bool() == Some(true)).then_some(1.0));
     let settings = [("top_p", "top_p"), ("min_p", "min_p"), ("repetition_penalty", "penalty_repeat")];
     let numbers = settings.map(|(theirs, key)| (key, generation[theirs].as_f64()));
@@ -59,7 +61,8 @@ fn write_sampling(generation: &Json, writer: &mut Writer) {
 }
 
 fn safetensors_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder).map_err(|e| cannot("read", folder, &e))?;
+    let entries =
+        inject::file().and_then(|()| fs::read_dir(folder)).map_err(|e| cannot("read", folder, &e))?;
     let mut files: Vec<PathBuf> = entries
         .flatten()
         .map(|e| e.path())
@@ -67,17 +70,18 @@ fn safetensors_files(folder: &Path) -> Result<Vec<PathBuf>> {
         .collect();
     files.sort();
     if files.is_empty() {
-        return Err(Error::Model(format!("{} holds no *.safetensors", folder.display())));
+        return Err(Error::Model(format!("{} contains no *.safetensors files", folder.display())));
     }
     Ok(files)
 }
 
 fn read_json(path: &Path) -> Result<Json> {
-    let text = fs::read_to_string(path).map_err(|e| cannot("read", path, &e))?;
+    let text =
+        inject::file().and_then(|()| fs::read_to_string(path)).map_err(|e| cannot("read", path, &e))?;
     serde_json::from_str(&text).map_err(|e| Error::Model(format!("{}: {e}", path.display())))
 }
 
-/// The same, if the file is there.
+/// The same, if the file exists.
 fn optional_json(path: &Path) -> Result<Json> {
     if path.exists() { read_json(path) } else { Ok(Json::Null) }
 }

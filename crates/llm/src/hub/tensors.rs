@@ -53,7 +53,7 @@ fn map_file(path: &Path, shape: &Shape, list: &mut Vec<ExternalTensor>) -> Resul
         let renamed = match rename(&name, shape) {
             Some(Use::As(renamed)) => renamed,
             Some(Use::Not) => continue,
-            None => return Err(fail(format!("tensor '{name}' has no place in {}", shape.architecture))),
+            None => return Err(fail(format!("unexpected tensor '{name}' in {}", shape.architecture))),
         };
         let format = match info.dtype {
             Dtype::F32 => BlockFormat::F32,

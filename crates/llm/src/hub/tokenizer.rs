@@ -1,7 +1,7 @@
-//! `tokenizer.json` and its companions to GGUF metadata.
+//! Conversion of `tokenizer.json` and related files to GGUF metadata.
 //!
-//! Byte-level BPE keeps its own patterns. BPE that falls back to bytes is SentencePiece's, whose scores GGUF wants: a
-//! token's score falls with the rank of the first merge that makes it.
+//! Byte-level BPE keeps its own patterns. BPE with byte fallback is SentencePiece's, for which GGUF needs scores: a
+//! token's score decreases with the rank of the first merge that produces it.
 
 use super::{optional_json, read_json};
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub fn write(folder: &Path, config: &Json, generation: &Json, writer: &mut Write
         return word_piece(&json, vocab, writer);
     }
     if kind != "BPE" {
-        return Err(bad(format!("a model of type '{kind}'; only BPE and WordPiece are supported")));
+        return Err(bad(format!("unsupported model type '{kind}'; only BPE and WordPiece are supported")));
     }
     let merges = merges(&json["model"]["merges"])?;
     if json["model"]["byte_fallback"].as_bool() == Some(true) {
@@ -70,7 +70,7 @@ pub fn write(folder: &Path, config: &Json, generation: &Json, writer: &mut Write
 /// BERT's tokens: pieces that begin a word get its mark, those that continue one lose theirs.
 fn word_piece(json: &Json, vocab: Vocabulary, writer: &mut Writer) -> Result<()> {
     if json["normalizer"]["lowercase"].as_bool() != Some(true) {
-        return Err(bad("a WordPiece model that tells upper from lower case is not supported"));
+        return Err(bad("case-sensitive WordPiece models are not supported"));
     }
     let continuing = json["model"]["continuing_subword_prefix"].as_str().unwrap_or("##");
     let marked = |(text, &kind): (&String, &i32)| match text.strip_prefix(continuing) {
@@ -102,7 +102,7 @@ const MOST_TOKENS: u64 = 1 << 22;
 
 impl Vocabulary {
     fn read(json: &Json) -> Result<Vocabulary> {
-        let vocab = json["model"]["vocab"].as_object().ok_or_else(|| bad("model.vocab is no object"))?;
+        let vocab = json["model"]["vocab"].as_object().ok_or_else(|| bad("model.vocab is not an object"))?;
         let none = Vec::new();
         let added = json["added_tokens"].as_array().unwrap_or(&none);
         let unknown = json["model"]["unk_token"].as_str();
@@ -129,8 +129,7 @@ impl Vocabulary {
         let mut tokens = Vocabulary { texts: vec![], kinds: vec![], ids: HashMap::new() };
         for (text, id, kind) in list {
             let id = id.as_u64().filter(|&id| id < MOST_TOKENS);
-            let id =
-                id.ok_or_else(|| bad(format!("token '{text}' has no number below {MOST_TOKENS}")))? as usize;
+            let id = id.ok_or_else(|| bad(format!("token '{text}' has no id below {MOST_TOKENS}")))? as usize;
             while tokens.texts.len() <= id {
                 tokens.texts.push(format!("[unused {}]", tokens.texts.len()));
                 tokens.kinds.push(UNUSED);
@@ -164,7 +163,7 @@ impl Vocabulary {
 }
 
 fn merges(json: &Json) -> Result<Vec<(String, String)>> {
-    let list = json.as_array().ok_or_else(|| bad("model.merges is no list"))?;
+    let list = json.as_array().ok_or_else(|| bad("model.merges is not a list"))?;
     let pair = |(rank, merge): (usize, &Json)| {
         let pair = match (merge.as_str(), &merge[0], &merge[1]) {
             // The separator is the first space after the first character.
@@ -200,10 +199,10 @@ fn patterns(json: &Json) -> Result<Vec<String>> {
                 json["behavior"].as_str() == Some("Isolated") && json["invert"].as_bool() != Some(true);
             match regex.filter(|_| isolated) {
                 Some(regex) => vec![regex.to_owned()],
-                None => return Err(bad(format!("a pre-tokenizer that is not supported: {json}"))),
+                None => return Err(bad(format!("unsupported pre-tokenizer: {json}"))),
             }
         }
-        _ => return Err(bad(format!("a pre-tokenizer that is not supported: {json}"))),
+        _ => return Err(bad(format!("unsupported pre-tokenizer: {json}"))),
     })
 }
 

@@ -1,10 +1,10 @@
-//! BERT (Devlin et al., 2018): an encoder. All tokens of a text see each other; norms stand behind each part, where
-//! the residual stream is whole again. Nomic's variant rotates queries and keys instead of adding positions, and gates its
-//! feed-forward part.
+//! BERT (Devlin et al., 2018): an encoder. All tokens of a text attend to each other; norms follow each sublayer,
+//! after the residual connection. Nomic's variant rotates queries and keys instead of adding positions, and has a
+//! gated feed-forward network.
 
 use super::Encoder;
 use super::decoder::{GatedFeedForward, LayerWeights, attention_of};
-use crate::config::{Config, Family};
+use crate::config::{Config, Family, Pooling};
 use crate::error::Result;
 use crate::rope::Rope;
 use crate::weights::{Matrix, Weights};
@@ -13,8 +13,7 @@ use wootz::{AttentionOptions, DType, RopeStyle, Tensor};
 /// An encoder: vectors of whole texts, several at once.
 pub struct Bert {
     tokens: Matrix,
-    /// The vector of the first kind of text, which all texts are of.
-    kind: Option<Tensor>,
+    kinds: Kinds,
     positions: Option<Matrix>,
     /// Rotation frequencies, where there are no vectors of positions.
     frequencies: Option<Tensor>,
@@ -22,6 +21,42 @@ pub struct Bert {
     layers: Vec<Layer>,
     heads: usize,
     epsilon: f64,
+}
+
+/// Vectors that tell apart the two texts of a pair.
+enum Kinds {
+    None,
+    /// The vector of the first text, which there is no other of.
+    First(Tensor),
+    /// The vectors of both; the first ends with this token.
+    Pair(Matrix, u32),
+}
+
+impl Kinds {
+    fn load(config: &Config, weights: &Weights) -> Result<Kinds> {
+        if !weights.has("token_types.weight") {
+            return Ok(Kinds::None);
+        }
+        let vectors = weights.matrix("token_types.weight", 2, config.width)?;
+        Ok(match config.separator.filter(|_| config.pooling == Pooling::Rank) {
+            Some(separator) => Kinds::Pair(vectors, separator),
+            None => Kinds::First(vectors.rows(&zero(weights)?)?),
+        })
+    }
+
+    /// Adds the vectors to those of tokens `[b, t]`.
+    fn add(&self, x: Tensor, tokens: &Tensor) -> wootz::Result<Tensor> {
+        match self {
+            Kinds::None => Ok(x),
+            Kinds::First(vector) => x.add(vector),
+            Kinds::Pair(vectors, separator) => {
+                let ends = tokens.equal(*separator)?.cast(DType::I32)?;
+                // Separators before each token; the one after the second text begins no third.
+                let before = ends.cumsum(1)?.sub(&ends)?.minimum(1)?.cast(DType::I32)?;
+                x.add(&vectors.rows(&before)?)
+            }
+        }
+    }
 }
 
 struct Layer {
@@ -58,13 +93,9 @@ impl Bert {
         let (width, attention) = (config.width, attention_of(config)?);
         let layer = |index| Layer::load(&LayerWeights { config, weights, index });
         let rotates = config.family == Family::NomicBert;
-        let kind = match weights.has("token_types.weight") {
-            true => Some(weights.matrix("token_types.weight", 2, width)?.rows(&zero(weights)?)?),
-            false => None,
-        };
         Ok(Bert {
             tokens: weights.matrix("token_embd.weight", config.vocab, width)?,
-            kind,
+            kinds: Kinds::load(config, weights)?,
             positions: match rotates {
                 true => None,
                 false => Some(weights.matrix("position_embd.weight", config.context, width)?),
@@ -88,10 +119,7 @@ impl Encoder for Bert {
     fn encode(&self, tokens: &Tensor, counts: &Tensor) -> wootz::Result<Tensor> {
         let (texts, length) = (tokens.shape()[0], tokens.shape()[1]);
         let places = Tensor::iota_on([length], tokens.device())?;
-        let mut x = self.tokens.rows(tokens)?;
-        if let Some(kind) = &self.kind {
-            x = x.add(kind)?;
-        }
+        let mut x = self.kinds.add(self.tokens.rows(tokens)?, tokens)?;
         if let Some(positions) = &self.positions {
             x = x.add(&positions.rows(&places)?)?;
         }

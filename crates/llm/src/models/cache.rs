@@ -1,5 +1,5 @@
-//! The cache of keys and values: `[1, heads, positions, width]` for every layer, so that the keys of a head lie side
-//! by side. Layers with a window keep only what the window and one chunk of tokens need.
+//! The KV cache: `[1, heads, positions, width]` for every layer, so that the keys of a head are contiguous.
+//! Sliding-window layers keep only what the window and one chunk of tokens need.
 
 use super::{Kept, Memory, StateSpec};
 use crate::config::{Attention, LayerHeads};

@@ -1,4 +1,4 @@
-//! What the attention families have in common: projections, heads, the gated feed-forward part, the ends of the network.
+//! Common parts of the attention families: projections, heads, the gated feed-forward network, embedding and output.
 
 use super::{Input, Sequence, cache};
 use crate::config::{Attention, Config, Family, Scales, Temperature};

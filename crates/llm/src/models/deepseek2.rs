@@ -1,9 +1,10 @@
-//! DeepSeek 2 and 3 (DeepSeek-AI, 2024): multi-head latent attention, and a mixture of experts of which some are shared. GLM 4.7 Lite is
-//! the same network.
+//! DeepSeek 2 and 3 (DeepSeek-AI, 2024): multi-head latent attention, and a mixture of experts, some of them shared.
+//! GLM 4.7 Lite is the same network.
 //!
-//! Of each token one vector `c` is kept, from which every head makes its keys `K·c` and values `V·c`, and one rotated key for all
-//! heads. A score `q·(K·c)` is `(Kᵀ·q)·c`, and values can be made after they were mixed: so queries go through `Kᵀ`, attention has one
-//! key head and one value head, `c` itself, and its result goes through `V`.
+//! For each token one vector `c` is cached, from which every head computes its keys `K·c` and values `V·c`, and one
+//! rotated key for all heads. A score `q·(K·c)` is `(Kᵀ·q)·c`, and values can be computed after mixing: so queries
+//! are multiplied by `Kᵀ`, attention has a single key head and value head, `c` itself, and its result is multiplied
+//! by `V`.
 
 use super::decoder::{Ends, Heads, LayerWeights, TokenPositions, attention_of, own_rows};
 use super::experts::FeedForward;

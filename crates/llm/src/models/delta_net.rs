@@ -1,5 +1,6 @@
-//! Gated delta nets (Yang et al., 2024), as Qwen 3 Next and Qwen 3.5 have them: each head keeps a matrix that decays by `α`, forgets
-//! what it holds along the key `k` by `β`, and learns the value `v` in its place: `S ← α·S·(I − β·k·kᵀ) + β·v·kᵀ`, `out = S·q`.
+//! Gated delta nets (Yang et al., 2024), as in Qwen 3 Next and Qwen 3.5: each head keeps a matrix that decays by `α`,
+//! forgets its content along the key `k` by `β`, and stores the value `v` in its place: `S ← α·S·(I − β·k·kᵀ) +
+//! β·v·kᵀ`, `out = S·q`.
 
 use super::Sequence;
 use super::decoder::LayerWeights;

@@ -1,5 +1,5 @@
-//! A feed-forward part of many experts, of which every token takes a few (Shazeer et al., 2017): a router scores the experts,
-//! the best ones are computed, and their results are added, weighted by their scores.
+//! Mixtures of experts (Shazeer et al., 2017): a router scores the experts for every token, the best few are
+//! computed, and their results are summed, weighted by their scores.
 
 use super::decoder::{GatedFeedForward, LayerWeights};
 use crate::config::{ExpertActivation, Experts, Gating};
@@ -67,9 +67,9 @@ const LEAST_SUM: f64 = 6.103_515_625e-5;
 
 impl RoutedFeedForward {
     pub fn load(layer: &LayerWeights<'_>, experts: Experts) -> Result<RoutedFeedForward> {
-        let (width, Experts { count, ffn, .. }) = (layer.config.width, experts);
+        let (width, Experts { count, own_count, ffn, .. }) = (layer.config.width, experts);
         let name = |part: &str| format!("blk.{}.{part}", layer.index);
-        let stack = |part: &str, rows, columns| layer.weights.stack(&name(part), count, rows, columns);
+        let stack = |part: &str, rows, columns| layer.weights.stack(&name(part), own_count, rows, columns);
         if count == 0 {
             return Err(Error::Model("a router without experts".into()));
         }
@@ -126,6 +126,19 @@ impl RoutedFeedForward {
         Ok((chosen.clone(), scores.take_along_axis(&chosen, -1)?))
     }
 
+    /// The chosen experts as this rank counts its own, and which of them it has; all of them on one rank. Others stand for one that it
+    /// has, whose result is not used.
+    fn own(&self, chosen: &Tensor) -> wootz::Result<(Tensor, Option<Tensor>)> {
+        let Experts { count, own_first, own_count, .. } = self.experts;
+        if own_count == count {
+            return Ok((chosen.clone(), None));
+        }
+        let (first, last) = (own_first as i64, (own_first + own_count - 1) as i64);
+        let nearest = chosen.maximum(first)?.minimum(last)?;
+        let is_own = nearest.equal(chosen)?;
+        Ok((nearest.sub(first)?, Some(is_own)))
+    }
+
     fn activate(&self, gate: &Tensor, up: &Tensor) -> wootz::Result<Tensor> {
         match self.experts.activation {
             ExpertActivation::Silu => gate.silu()?.mul(up),
@@ -160,14 +173,18 @@ impl RoutedFeedForward {
         if let Some(scale) = &self.down_scale {
             weights = weights.mul(&scale.take(&chosen, 0)?)?;
         }
+        let (chosen, is_own) = self.own(&chosen)?;
         let [gate, up] = self.begin(x, &chosen)?;
         let hidden = self.activate(&gate, &up)?;
         // [t, used, n] → a row for each expert of each token, which has that expert alone to meet.
         let (tokens, used) = (x.shape()[0], self.experts.used);
         let hidden = hidden.reshape([tokens * used, self.experts.ffn])?;
         let results = self.down.apply(&hidden, &chosen.reshape([tokens * used, 1])?)?;
-        let results = results.reshape([tokens, used, x.shape()[1]])?;
-        let sum = self.down.whole(results.mul(&weights.unsqueeze(-1)?)?.sum_axes([1], false)?)?;
+        let mut results = results.reshape([tokens, used, x.shape()[1]])?.mul(&weights.unsqueeze(-1)?)?;
+        if let Some(is_own) = is_own {
+            results = is_own.unsqueeze(-1)?.where_(&results, 0.0)?;
+        }
+        let sum = self.down.whole(results.sum_axes([1], false)?)?;
         match &self.shared {
             Some(shared) => sum.add(&shared.apply(x)?),
             None => Ok(sum),

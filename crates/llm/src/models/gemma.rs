@@ -1,9 +1,9 @@
-//! Gemma 3 (Gemma Team, 2025): five layers with a sliding window to one that sees everything, norms on both sides of
-//! each part and on query and key heads, scaled embeddings, a feed-forward part gated by the tanh form of GELU.
+//! Gemma 3 (Gemma Team, 2025): five sliding-window layers for each global one, norms before and after each sublayer
+//! and on query and key heads, scaled embeddings, a feed-forward network gated by tanh-approximated GELU.
 //!
-//! Gemma 2 (2024) has a window in every other layer, no norms on heads, and soft limits of scores and logits instead.
+//! Gemma 2 (2024) has a window in every other layer, no head norms, and soft caps on scores and logits instead.
 //!
-//! The file's norm weights already contain the `1 +` of the paper.
+//! The norm weights in the file already contain the paper's `1 +`.
 
 use super::decoder::{
     Ends, GatedFeedForward, Heads, LayerWeights, Projections, TokenPositions, attention_of,

@@ -1,6 +1,7 @@
-//! Gemma 4 (Gemma Team, 2026): Gemma 3's norms and windows, with heads of two widths (layers that see everything have wider ones, and
-//! rotate a part of them), values at length 1, and no factor on scores. The small models share keys and values between their last
-//! layers and have an embedding for each layer; the mixture has experts beside the ordinary feed-forward part.
+//! Gemma 4 (Gemma Team, 2026): Gemma 3's norms and windows, with heads of two widths (global layers have wider ones,
+//! partially rotated), normalised values, and no scaling of scores. The small models share keys and values between
+//! their last layers and have per-layer embeddings; the mixture has experts in addition to the ordinary feed-forward
+//! network.
 
 use super::decoder::{Ends, GatedFeedForward, Heads, LayerWeights, TokenPositions, attention_of};
 use super::experts::RoutedFeedForward;

@@ -1,5 +1,5 @@
-//! EmbeddingGemma (Vera et al., 2025): Gemma 3 as an encoder. All tokens of a text see each other, in layers with a window those within
-//! half of it on either side; two matrices stand behind the mean of a text.
+//! EmbeddingGemma (Vera et al., 2025): Gemma 3 as an encoder. All tokens of a text attend to each other, in
+//! sliding-window layers those within half a window on either side; two matrices follow the mean pooling.
 
 use super::Encoder;
 use super::decoder::{Ends, LayerWeights, attention_of};

@@ -1,5 +1,5 @@
-//! gpt-oss (OpenAI, 2025): a mixture of experts with biases everywhere; every other layer has a sliding window, and every head a
-//! sink, a score that takes its part of the softmax so that a head can attend to nothing.
+//! gpt-oss (OpenAI, 2025): a mixture of experts with biases everywhere; every other layer has a sliding window, and
+//! every head an attention sink, a score that takes part in the softmax so that a head can attend to nothing.
 
 use super::decoder::{Ends, Heads, LayerWeights, Projections, TokenPositions, attention_of};
 use super::experts::RoutedFeedForward;

@@ -1,7 +1,7 @@
-//! Networks in which some layers attend and others have a state of fixed size: Qwen 3.5 and Qwen 3 Next (delta nets, and attention
-//! with a gate), Granite 4 and Mamba 2 (state spaces), LFM 2 (short convolutions). Around them everything is Llama's.
+//! Networks that mix attention layers with layers of fixed-size state: Qwen 3.5 and Qwen 3 Next (delta nets and gated
+//! attention), Granite 4 and Mamba 2 (state spaces), LFM 2 (short convolutions). Everything else is as in Llama.
 //!
-//! A sequence's state has the caches of the attending layers first, then what the other layers remember.
+//! A sequence's state contains the caches of the attention layers first, then the states of the other layers.
 
 use super::decoder::{Ends, Heads, LayerWeights, Projections, TokenPositions};
 use super::delta_net::DeltaNet;

@@ -1,10 +1,10 @@
-//! Llama (Touvron et al., 2023; Llama 3, Mistral and SmolLM are the same network): RMS norms in front, rotary
-//! positions, grouped-query attention, a gated feed-forward part.
+//! Llama (Touvron et al., 2023; Llama 3, Mistral and SmolLM are the same network): RMS pre-norms, rotary positions,
+//! grouped-query attention, a gated feed-forward network.
 //!
-//! Its kin differ in details. Qwen 2 adds biases to query, key and value, Qwen 3 norms of query and key heads, OLMoE norms of
-//! all heads together; mixtures of experts route the feed-forward part; Phi keeps matrices together; SmolLM 3 does not rotate
-//! in every fourth layer; Ministral 3 has queries that grow with the position; Granite has constant factors. The rotary pairs are
-//! half a head apart where matrices were not reordered for GGUF.
+//! Variants differ in details. Qwen 2 adds biases to query, key and value, Qwen 3 norms on query and key heads, OLMoE
+//! norms over all heads; mixtures of experts route the feed-forward network; Phi stores fused matrices; SmolLM 3 has
+//! no rotation in every fourth layer; Ministral 3 scales queries with the position; Granite has constant factors. The
+//! rotary pairs are half a head apart unless the matrices were reordered for GGUF.
 
 use super::decoder::{Ends, Heads, LayerWeights, Projections, TokenPositions, attention_of};
 use super::experts::FeedForward;

@@ -25,47 +25,47 @@ pub(crate) use decoder::attention_of;
 use std::ops::Range;
 use wootz::{DType, Shape, Tensor};
 
-/// One piece of a sequence's state: what a new sequence starts from is zeros of this shape.
+/// A tensor of a sequence's state; a new sequence starts with zeros of this shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateSpec {
-    /// Its shape; keys and values have their positions on axis 2.
+    /// Shape; keys and values have their positions on axis 2.
     pub shape: Shape,
     /// Its dtype.
     pub dtype: DType,
-    /// What it holds.
+    /// What it contains.
     pub kept: Kept,
 }
 
-/// What a piece of state holds.
+/// What a state tensor contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Something of every position.
+    /// One entry per position.
     Every,
-    /// Something of the last positions.
+    /// Entries of the last positions.
     Window,
-    /// What came of all positions together, as of the last one.
+    /// A summary of all positions, up to the last one.
     Latest,
 }
 
-/// What a pass reads: the tokens of one sequence, or those of several, one sequence after another.
+/// The input of a pass: the tokens of one sequence, or of several, one sequence after another.
 pub struct Input<'a> {
     /// Token ids `[t]`.
     pub tokens: &'a Tensor,
-    /// Whose they are.
+    /// The sequences.
     pub sequences: &'a [Sequence<'a>],
 }
 
-/// A sequence's part in a pass.
+/// A sequence in a pass.
 pub struct Sequence<'a> {
-    /// Which of the tokens are its own.
+    /// The range of its tokens.
     pub rows: Range<usize>,
     /// The position of the first of them, `[1]`.
     pub position: &'a Tensor,
     /// The same, counted from the first position that layers with a window keep.
     pub window_position: &'a Tensor,
-    /// The state, as [`Network::state`] lists it.
+    /// The state, in the order of [`Network::state`].
     pub state: &'a [Tensor],
-    /// How it is remembered.
+    /// The layout of the state.
     pub format: CacheFormat,
 }
 
@@ -78,17 +78,18 @@ impl<'a> Sequence<'a> {
     }
 }
 
-/// Layers with a window forget positions in steps of so many.
-pub(crate) const WINDOW_STEP: usize = 64;
+/// Sliding-window layers drop positions in steps of this size: a multiple of the tiles that the CPU's attention reads keys in, so
+/// that the others stay in the tiles that they were in, and sums in their order.
+pub(crate) const WINDOW_STEP: usize = 128;
 
-/// How a sequence is remembered.
+/// The layout of a sequence's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// The most positions.
+    /// Maximum number of positions.
     pub context: usize,
-    /// The most tokens of one pass, which layers with a window keep beside it.
+    /// Maximum number of tokens per pass, which sliding-window layers keep in addition to the window.
     pub chunk: usize,
-    /// How keys and values are kept.
+    /// Format of the KV cache.
     pub format: CacheFormat,
 }
 
@@ -104,7 +105,7 @@ impl Memory {
 pub struct NewState(Vec<Vec<Tensor>>);
 
 impl NewState {
-    /// Adds what a layer left for each sequence.
+    /// Adds a layer's state of each sequence.
     pub fn push(&mut self, layer: Vec<Vec<Tensor>>) {
         self.0.resize_with(layer.len(), Vec::new);
         self.0.iter_mut().zip(layer).for_each(|(all, new)| all.extend(new));
@@ -123,12 +124,12 @@ impl NewState {
     }
 }
 
-/// A network: it builds the graph of a pass. Nothing in it depends on values, so that the graph is planned once.
+/// A network: it builds the graph of a forward pass. Nothing in it depends on values, so the graph is planned once.
 pub trait Network: Send + Sync {
-    /// The pieces of a sequence's state.
+    /// The tensors of a sequence's state.
     fn state(&self, memory: Memory) -> Vec<StateSpec>;
 
-    /// How many pieces of state a sequence has.
+    /// The number of state tensors of a sequence.
     fn pieces(&self, format: CacheFormat) -> usize {
         self.state(Memory { context: 1, chunk: 1, format }).len()
     }
@@ -139,28 +140,28 @@ pub trait Network: Send + Sync {
     /// Logits `[t, vocab]` of hidden vectors.
     fn logits(&self, hidden: &Tensor) -> wootz::Result<Tensor>;
 
-    /// Hidden vectors as embeddings of their tokens: what the output matrix reads.
+    /// Hidden vectors as embeddings of their tokens: the input of the output matrix.
     fn embedding(&self, hidden: &Tensor) -> wootz::Result<Tensor> {
         Ok(hidden.clone())
     }
 
-    /// The window of layers that have one; what lies before it is not kept.
+    /// The window of sliding-window layers; positions before it are not kept.
     fn window(&self) -> Option<usize> {
         None
     }
 
-    /// Whether the state keeps every position apart, so that a sequence can be cut back by forgetting the end.
+    /// Whether the state has an entry per position only, so that a sequence can be truncated.
     fn can_rewind(&self) -> bool {
         true
     }
 }
 
-/// A network that reads whole texts, several at once.
+/// An encoder: processes entire texts, several at once.
 pub(crate) trait Encoder: Send + Sync {
-    /// The vectors `[b, t, width]` of tokens `[b, t]` of which `counts [b]` in front are real.
+    /// The vectors `[b, t, width]` of tokens `[b, t]`, of which the first `counts [b]` are real.
     fn encode(&self, tokens: &Tensor, counts: &Tensor) -> wootz::Result<Tensor>;
 
-    /// What becomes of the vectors `[b, width]` of texts after pooling.
+    /// Post-processing of the pooled vectors `[b, width]`.
     fn pooled(&self, x: Tensor) -> wootz::Result<Tensor> {
         Ok(x)
     }
@@ -202,7 +203,7 @@ pub fn load(config: &Config, weights: &Weights) -> Result<Box<dyn Network>> {
         Family::Rwkv7 => Box::new(rwkv7::Rwkv7::load(config, weights)?),
         Family::Bert | Family::NomicBert | Family::GemmaEmbedding => {
             let name = config.family.name();
-            return Err(Error::Model(format!("{name} gives embeddings and no text; use `wootz embed`")));
+            return Err(Error::Model(format!("{name} produces embeddings, not text; use `wootz embed`")));
         }
     })
 }

@@ -1,4 +1,5 @@
-//! What layers with a matrix for each head have in common: `S ← S·diag(w) + (S·a)·bᵀ + v·kᵀ` and `out = S·r` for each token.
+//! Common code of layers with a matrix state per head: `S ← S·diag(w) + (S·a)·bᵀ + v·kᵀ` and `out = S·r` for each
+//! token.
 
 use super::decoder::own_rows;
 use super::{Kept, Sequence, StateSpec, short_conv};

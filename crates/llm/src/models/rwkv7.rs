@@ -1,11 +1,12 @@
-//! RWKV-7 "Goose" (Peng et al., 2025): a recurrent network. Each head keeps a matrix that decays, forgets what it holds
-//! along one direction and learns a new key and value at every token (the generalised delta rule); the state of a
-//! sequence has a fixed size.
+//! RWKV-7 "Goose" (Peng et al., 2025): a recurrent network. Each head keeps a matrix that decays, forgets along one
+//! direction and stores a new key and value at every token (the generalised delta rule); the state of a sequence has
+//! a fixed size.
 
 use super::recurrence::recur;
 use super::{Input, Kept, Memory, Network, NewState, Sequence, StateSpec};
 use crate::config::{Config, Mixer};
 use crate::error::{Error, Result};
+use crate::ranks::Stage;
 use crate::weights::{Matrix, Weights};
 use wootz::{DType, Shape, Tensor};
 
@@ -17,6 +18,8 @@ pub struct Rwkv7 {
     output: Matrix,
     width: usize,
     head_len: usize,
+    /// This rank's place among several that have the layers.
+    stage: Option<Stage>,
 }
 
 /// A layer norm.
@@ -135,11 +138,13 @@ impl Rwkv7 {
         let Mixer::Recurrent(recurrent) = &config.mixer else {
             return Err(Error::Model("rwkv7 without the numbers of its recurrence".into()));
         };
+        let stage = weights.stage();
+        let starts = stage.as_ref().is_none_or(Stage::is_first);
         let layer = |i: usize| {
             let part = Part { weights, prefix: format!("blk.{i}"), width: config.width };
             Ok(Layer {
                 time_norm: Norm::load(weights, &format!("blk.{i}.attn_norm"), config)?,
-                time: part.time_mix(recurrent.ranks, i == 0)?,
+                time: part.time_mix(recurrent.ranks, starts && i == 0)?,
                 channel_norm: Norm::load(weights, &format!("blk.{i}.attn_norm_2"), config)?,
                 channel: ChannelMix {
                     lerp: part.vector("channel_mix_lerp_k")?,
@@ -156,7 +161,21 @@ impl Rwkv7 {
             output: weights.matrix("output.weight", config.vocab, config.width)?,
             width: config.width,
             head_len: recurrent.head_len,
+            stage,
         })
+    }
+}
+
+impl Rwkv7 {
+    /// What the first layer reads; on a rank further on, what the layer before left, with the values of the model's first layer behind it.
+    fn begin(&self, tokens: &Tensor) -> wootz::Result<(Tensor, Option<Tensor>)> {
+        match self.stage.as_ref().filter(|stage| !stage.is_first()) {
+            Some(stage) => {
+                let both = stage.receive(tokens, 2 * self.width)?;
+                Ok((both.narrow(1, 0, self.width)?, Some(both.narrow(1, self.width, self.width)?)))
+            }
+            None => Ok((self.embedding_norm.apply(&self.embedding.rows(tokens)?)?, None)),
+        }
     }
 }
 
@@ -259,8 +278,7 @@ impl Network for Rwkv7 {
     }
 
     fn forward(&self, input: &Input<'_>) -> wootz::Result<(Tensor, Vec<Tensor>)> {
-        let mut x = self.embedding_norm.apply(&self.embedding.rows(input.tokens)?)?;
-        let mut first_value = None;
+        let (mut x, mut first_value) = self.begin(input.tokens)?;
         let mut state = NewState::default();
         for (i, layer) in self.layers.iter().enumerate() {
             let before: Vec<&[Tensor]> = input.sequences.iter().map(|s| &s.state[3 * i..3 * i + 3]).collect();
@@ -283,6 +301,11 @@ impl Network for Rwkv7 {
                 ])
             });
             state.push(new.collect::<wootz::Result<_>>()?);
+        }
+        if let (Some(stage), Some(value)) = (&self.stage, &first_value)
+            && !stage.is_last()
+        {
+            x = Tensor::concat(&[&x, value], 1)?;
         }
         Ok((x, state.into_list()))
     }

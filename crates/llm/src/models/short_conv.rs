@@ -1,5 +1,5 @@
-//! Short convolutions along a sequence: each channel is a weighted sum of its last few values. LFM 2 (Liquid AI, 2025) mixes positions
-//! by one of them between two gates; delta nets and state spaces pass their inputs through one.
+//! Short causal convolutions: each channel is a weighted sum of its last few values. LFM 2 (Liquid AI, 2025) mixes
+//! positions with one between two gates; delta nets and state spaces apply one to their inputs.
 
 use super::decoder::{LayerWeights, joined, own_rows};
 use super::{Kept, Sequence, StateSpec};

@@ -1,5 +1,6 @@
-//! Mamba 2 (Dao and Gu, 2024): each head keeps a matrix that decays and learns: `S ← exp(Δ·A)·S + Δ·x·Bᵀ`, `out = S·C + D·x`, where the
-//! step `Δ`, the input `x`, and `B` and `C`, which heads of a group share, come from the token.
+//! Mamba 2 (Dao and Gu, 2024): each head keeps a matrix that decays and accumulates: `S ← exp(Δ·A)·S + Δ·x·Bᵀ`, `out
+//! = S·C + D·x`, where the step `Δ`, the input `x`, and `B` and `C`, which the heads of a group share, depend on the
+//! token.
 
 use super::Sequence;
 use super::decoder::LayerWeights;

@@ -1,8 +1,8 @@
-//! Files of model hubs that speak the protocol of huggingface.co, fetched with `curl`.
+//! Downloads from model hubs with huggingface.co's API, using `curl`.
 //!
-//! A reference is `hf:OWNER/REPO/FILE` for one file, or `hf:OWNER/REPO` for a repository of safetensors; `@REVISION` may
-//! follow the repository. An interrupted download resumes where it stopped; a file gets its name
-//! only when its size and, if the hub publishes it, its SHA-256 are right.
+//! A reference is `hf:OWNER/REPO/FILE` for one file, or `hf:OWNER/REPO` for a repository of safetensors; `@REVISION`
+//! may follow the repository. An interrupted download resumes where it stopped; a file gets its final name only when
+//! its size and, if the hub publishes it, its SHA-256 are correct.
 
 use super::{Progress, checksum, io};
 use crate::error::{Error, Result};
@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How often a download's size is looked at.
+/// How often the size of a download is polled.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A transfer that stays below this many bytes per second for this many seconds is aborted; partial data is kept.
 const SLOWEST: &str = "100";
 const STALL_SECONDS: u32 = 60;
 
-/// The most bytes of an answer that is kept in memory: lists of files, headers.
+/// Maximum size of a response kept in memory: file lists, headers.
 const MAX_ANSWER: &str = "67108864";
 
-/// What curl ends with where a server gives files from their start only.
+/// curl's exit code if a server does not support ranges.
 const CANNOT_RESUME: i32 = 33;
 
-/// A place in a hub.
+/// A location in a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// `OWNER/REPO`.
@@ -36,12 +36,12 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Whether a model argument is meant as a reference.
+    /// Whether a model argument is meant as a hub reference.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with("hf:")
     }
 
-    /// Reads `hf:OWNER/REPO[@REVISION][/FILE]`.
+    /// Parses `hf:OWNER/REPO[@REVISION][/FILE]`.
     pub fn parse(text: &str) -> Result<Reference> {
         let wrong = || Error::Pull(format!("'{text}' is not hf:OWNER/REPO or hf:OWNER/REPO/FILE"));
         let mut parts = text.strip_prefix("hf:").ok_or_else(wrong)?.splitn(3, '/');
@@ -64,7 +64,7 @@ impl Reference {
         })
     }
 
-    /// Where it is kept under a cache folder.
+    /// Its location under a cache folder.
     fn folder(&self, cache: &Path) -> PathBuf {
         let folder = cache.join(self.repository.replace('/', "--"));
         if self.revision == "main" { folder } else { folder.join(format!("@{}", self.revision)) }
@@ -79,27 +79,27 @@ pub struct Hub {
 }
 
 impl Default for Hub {
-    /// `HF_ENDPOINT`, as other programs read it, or huggingface.co.
+    /// `HF_ENDPOINT`, as in other programs, or huggingface.co.
     fn default() -> Hub {
         let set = std::env::var("HF_ENDPOINT").ok().filter(|e| !e.is_empty());
         Hub::new(set.unwrap_or_else(|| "https://huggingface.co".into()))
     }
 }
 
-/// What a hub says of a file.
+/// A hub's metadata of a file.
 struct Facts {
     bytes: Option<u64>,
     sha256: Option<String>,
 }
 
 impl Hub {
-    /// A hub at an address.
+    /// A hub at a URL.
     pub fn new(endpoint: impl Into<String>) -> Hub {
         let endpoint = endpoint.into().trim_end_matches('/').into();
         Hub { endpoint, stall_seconds: STALL_SECONDS }
     }
 
-    /// The same, given up after so many seconds in which next to nothing came (60 by default).
+    /// The same with a stall timeout: how many seconds with almost no progress abort a download (60 by default).
     pub fn stall_after(self, seconds: u32) -> Hub {
         Hub { stall_seconds: seconds.max(1), ..self }
     }
@@ -113,7 +113,7 @@ impl Hub {
         command
     }
 
-    /// The file or the folder that a reference means, fetched into the cache folder if it is not there.
+    /// The file or folder of a reference, downloaded to the cache folder if necessary.
     pub fn pull(
         &self,
         reference: &Reference,
@@ -143,7 +143,7 @@ impl Hub {
         let url = format!("{}/api/models/{repository}/revision/{revision}", self.endpoint);
         let answer = curl(self.command(), &[&url])?;
         let json: serde_json::Value = serde_json::from_slice(&answer)
-            .map_err(|e| Error::Pull(format!("{url} did not answer with a list of files: {e}")))?;
+            .map_err(|e| Error::Pull(format!("{url} did not return a list of files: {e}")))?;
         let none = Vec::new();
         let siblings = json["siblings"].as_array().unwrap_or(&none);
         let names: Vec<&str> = siblings.iter().filter_map(|s| s["rfilename"].as_str()).collect();
@@ -205,17 +205,17 @@ impl Hub {
 fn check(partial: &Path, facts: &Facts, url: &str) -> Result<()> {
     let found = fs::metadata(partial).map_err(io("read", partial))?.len();
     if let Some(bytes) = facts.bytes.filter(|&bytes| bytes != found) {
-        return Err(Error::Pull(format!("{url} gave {found} bytes, and said that it has {bytes}")));
+        return Err(Error::Pull(format!("{url} sent {found} bytes instead of {bytes}")));
     }
     let Some(expected) = &facts.sha256 else { return Ok(()) };
     let found = checksum(partial)?;
     if found != *expected {
-        return Err(Error::Pull(format!("{url} has the checksum {found}, and said that it has {expected}")));
+        return Err(Error::Pull(format!("{url} has checksum {found} instead of {expected}")));
     }
     Ok(())
 }
 
-/// Size and checksum. Large files are redirected, and the first answer has the facts.
+/// Size and checksum. Large files are redirected, and the first response has these headers.
 fn facts(command: Command, url: &str) -> Result<Facts> {
     let answer = curl(command, &["--head", url])?;
     let text = String::from_utf8_lossy(&answer).to_ascii_lowercase();
@@ -231,7 +231,7 @@ fn facts(command: Command, url: &str) -> Result<Facts> {
 }
 
 fn missing(error: &std::io::Error) -> Error {
-    Error::Pull(format!("curl is needed to reach a hub, and cannot be run: {error}"))
+    Error::Pull(format!("cannot run curl, which is needed to download from a hub: {error}"))
 }
 
 fn refused(url: &str, message: &[u8]) -> Error {
@@ -247,7 +247,7 @@ fn curl(mut command: Command, arguments: &[&str]) -> Result<Vec<u8>> {
     Ok(done.stdout)
 }
 
-/// Downloads what a partial file does not have yet; what came stays there if it fails.
+/// Downloads the rest of a partial file, which is kept if the download fails.
 fn download(
     command: &dyn Fn() -> Command,
     url: &str,

@@ -1,8 +1,9 @@
-//! Tensor parallelism: which heads, columns and rows a rank has.
+//! Tensor parallelism: the heads, columns and rows of a rank.
 //!
-//! Queries, keys and values are divided by heads, the feed-forward part by its width, the output matrix by tokens. A matrix that reads
-//! what is divided (the output of attention, the feed-forward part's way down) has columns cut, and its products are parts of a
-//! sum. Columns can only be cut between blocks of a quantised row, so that blocks stay as the file has them.
+//! Queries, keys and values are split by heads, the feed-forward network by its width, the output matrix by tokens. A
+//! matrix that reads split values (the attention output, the feed-forward down projection) is split by columns, and
+//! its products are partial sums. Columns can only be split between blocks of a quantised row, so that blocks stay as
+//! they are in the file.
 
 use super::Columns;
 use crate::config::{Attention, Config};
@@ -19,6 +20,8 @@ pub enum Side {
     Rows,
     /// Inputs: products are parts of a sum.
     Columns,
+    /// Whole matrices of a stack.
+    Experts,
 }
 
 /// A part of a tensor.
@@ -30,8 +33,13 @@ pub struct Cut {
     pub whole: usize,
 }
 
-/// The columns that rank `rank` of `size` has.
-pub fn columns(gguf: &Gguf, config: &Config, rank: usize, size: usize) -> Result<Columns> {
+/// What rank `rank` of `size` has of each layer; of a mixture whole experts if asked for, else columns of each of them.
+pub fn columns(
+    gguf: &Gguf,
+    config: &Config,
+    (rank, size): (usize, usize),
+    by_expert: bool,
+) -> Result<Columns> {
     let attention = attention_of(config)?;
     let group = attention.heads / attention.kv_heads.max(1) * attention.value_len;
     let block = largest_block(gguf, &["attn_output.weight"])?;
@@ -43,15 +51,23 @@ pub fn columns(gguf: &Gguf, config: &Config, rank: usize, size: usize) -> Result
         0 => Ok(0..0),
         _ => {
             let block = largest_block(gguf, parts)?;
-            divide(ffn, block, rank, size, "values of the feed-forward part", block)
+            divide(ffn, block, rank, size, "feed-forward values", block)
         }
     };
     let width = config.experts.map_or(config.ffn, |experts| experts.ffn);
+    let experts = match config.experts.filter(|_| by_expert) {
+        Some(experts) => Some(divide(experts.count, 1, rank, size, "experts", 1)?),
+        None => None,
+    };
     let shared = config.experts.and_then(|experts| experts.shared_ffn).unwrap_or(0);
     Ok(Columns {
         config: config.clone(),
         kv_heads,
-        ffn: ffn_of(width, &["ffn_down.weight", "ffn_down_exps.weight"])?,
+        ffn: match experts {
+            Some(_) => 0..width,
+            None => ffn_of(width, &["ffn_down.weight", "ffn_down_exps.weight"])?,
+        },
+        experts,
         shared_ffn: ffn_of(shared, &["ffn_down_shexp.weight"])?,
         vocab: part(config.vocab, rank, size),
     })
@@ -69,7 +85,7 @@ fn divide(
     let pieces = count.div_ceil(step.max(1));
     if pieces < size {
         let problem = match step {
-            1 => format!("{size} ranks are more than the {count} {what}"),
+            1 => format!("{size} ranks are too many for {count} {what}"),
             _ => format!(
                 "{count} {what} cannot be cut into {size} parts: rows have blocks of {block} values, so there are only {pieces} \
                  parts; use fewer ranks or a pipeline"
@@ -114,6 +130,9 @@ impl Columns {
         match &mut config.experts {
             Some(experts) => {
                 experts.ffn = self.ffn.len();
+                if let Some(own) = &self.experts {
+                    (experts.own_first, experts.own_count) = (own.start, own.len());
+                }
                 experts.shared_ffn = experts.shared_ffn.map(|_| self.shared_ffn.len());
             }
             None => config.ffn = self.ffn.len(),
@@ -129,6 +148,9 @@ impl Columns {
         // A bias is added to whole sums, and so is whole itself.
         let columns = |range, whole| (kind == "weight").then_some(Cut { side: Side::Columns, range, whole });
         let of_experts = self.config.experts;
+        if let (Some(own), true) = (&self.experts, part.ends_with("_exps") && kind != "scale") {
+            return Some(Cut { side: Side::Experts, range: own.clone(), whole: of_experts?.count });
+        }
         match part {
             "attn_q" => rows(wide(self.heads(), a.key_len), a.heads * a.key_len),
             "attn_k" => rows(wide(self.kv_heads.clone(), a.key_len), a.kv_heads * a.key_len),
@@ -143,6 +165,15 @@ impl Columns {
             "ffn_down_shexp" => columns(self.shared_ffn.clone(), of_experts?.shared_ffn?),
             _ => None,
         }
+    }
+
+    /// How many rows this rank has of queries, keys and values that a file has as one matrix, and of how many.
+    pub fn fused(&self, name: &str) -> Option<(usize, usize)> {
+        let name = name.strip_suffix(".weight").or_else(|| name.strip_suffix(".bias"))?;
+        let own = self.parts(name).filter(|_| name.ends_with(".attn_qkv"))?;
+        let a = self.attention();
+        let all = a.heads * a.key_len + a.kv_heads * (a.key_len + a.value_len);
+        Some((own.iter().map(Range::len).sum(), all))
     }
 
     /// The parts of the matrices that a file has as one, as rows of that one.

@@ -1,6 +1,6 @@
-//! Pipelines: which layers a rank has, and what goes from one to the next.
+//! Pipelines: the layers of a rank, and what is passed to the next.
 
-use crate::config::Config;
+use crate::config::{Config, Mixer};
 use crate::error::{Error, Result};
 use crate::scores::{Scores, Want};
 use std::ops::Range;
@@ -13,10 +13,38 @@ pub fn layer_of(name: &str) -> Option<usize> {
     name.strip_prefix("blk.")?.split_once('.')?.0.parse().ok()
 }
 
+/// The shape of a model that has these layers only.
+pub fn config(whole: &Config, own: &Range<usize>) -> Config {
+    let mut config = whole.clone();
+    config.layers = own.len();
+    config.ffn_of = of_layers(&whole.ffn_of, own);
+    if let Some(experts) = &mut config.experts {
+        experts.dense_layers = experts.dense_layers.saturating_sub(own.start);
+    }
+    let attention = match &mut config.mixer {
+        Mixer::Attention(attention) => Some(&mut **attention),
+        Mixer::Hybrid(hybrid) => {
+            hybrid.is_recurrent = of_layers(&hybrid.is_recurrent, own);
+            hybrid.attention.as_mut()
+        }
+        Mixer::Recurrent(_) => None,
+    };
+    if let Some(attention) = attention {
+        attention.first_layer = own.start;
+        attention.kv_heads_of = of_layers(&attention.kv_heads_of, own);
+    }
+    config
+}
+
+/// What a list has for these layers; it may be empty.
+fn of_layers<T: Clone>(list: &[T], own: &Range<usize>) -> Vec<T> {
+    list.get(own.clone()).map(<[T]>::to_vec).unwrap_or_default()
+}
+
 /// The layers of a rank, such that the largest part is as small as it can be. The last rank has the output matrix too.
 pub fn layers(gguf: &Gguf, config: &Config, rank: usize, size: usize) -> Result<Range<usize>> {
     if size > config.layers {
-        return Err(Error::Model(format!("{size} ranks are more than the {} layers", config.layers)));
+        return Err(Error::Model(format!("{size} ranks are too many for {} layers", config.layers)));
     }
     let mut weights = vec![0u64; config.layers];
     for tensor in gguf.tensors() {
@@ -88,6 +116,11 @@ impl Stage {
         self.group.rank() == 0
     }
 
+    /// Whether there are no layers behind these.
+    pub fn is_last(&self) -> bool {
+        self.group.rank() == self.last()
+    }
+
     /// The hidden vectors of these tokens, from the rank before.
     pub fn receive(&self, tokens: &Tensor, width: usize) -> wootz::Result<Tensor> {
         let shape = [tokens.shape()[0], width];
@@ -103,7 +136,7 @@ impl Stage {
         [rows, vocab]: [usize; 2],
         logits: impl FnOnce() -> wootz::Result<Tensor>,
     ) -> wootz::Result<Vec<Tensor>> {
-        if self.group.rank() == self.last() {
+        if self.is_last() {
             let scores = if want == Want::Nothing { vec![] } else { Scores::build(want, logits()?)? };
             return scores.iter().map(|score| self.group.broadcast(score, self.last())).collect();
         }

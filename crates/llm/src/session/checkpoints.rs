@@ -1,6 +1,6 @@
-//! States of earlier tokens. A cache of every position is cut back by forgetting its end; windows and recurrent states are not, so a
-//! session keeps copies of them now and then while it reads a prompt. They are taken between whole chunks: what is computed from one
-//! has the bits of a cold run.
+//! Checkpoints of earlier states. A full KV cache is truncated by dropping its end; windows and recurrent states
+//! cannot be truncated, so a session keeps copies of them while it processes a prompt. They are taken between
+//! complete chunks: resuming from one gives the same bits as a cold run.
 
 use super::Session;
 use super::room::copied;
@@ -9,12 +9,12 @@ use crate::models::Kept;
 use crate::passes::CHUNK;
 use wootz::Tensor;
 
-/// At most so many are kept.
+/// Maximum number of checkpoints.
 const MOST: usize = 8;
-/// One is taken every so many tokens of a long prompt, and one where its last whole chunk ends.
+/// A checkpoint is taken every this many tokens of a long prompt, and at the end of its last complete chunk.
 const SPACING: usize = 8 * CHUNK;
 
-/// The state after some tokens, but for what keeps every position.
+/// The state after some tokens, except for tensors with an entry per position.
 pub(super) struct Checkpoint {
     pub tokens: usize,
     kept_from: usize,
@@ -28,7 +28,7 @@ impl Checkpoint {
 }
 
 impl Session {
-    /// A copy of the present state.
+    /// A copy of the current state.
     pub(super) fn checkpoint(&self) -> Result<Checkpoint> {
         let specs = self.model.network.state(self.memory);
         let mut pieces = Vec::with_capacity(specs.len());
@@ -41,7 +41,7 @@ impl Session {
         Ok(Checkpoint { tokens: self.tokens.len(), kept_from: self.kept_from, pieces })
     }
 
-    /// Makes a state of this sequence the present one again.
+    /// Restores a checkpoint of this sequence.
     pub(super) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<()> {
         let specs = self.model.network.state(self.memory);
         for ((piece, spec), kept) in self.state.iter_mut().zip(&specs).zip(&checkpoint.pieces) {
@@ -63,7 +63,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Called after each whole chunk of a prompt of which `left` tokens are still to come.
+    /// Called after each complete chunk of a prompt with `left` remaining tokens.
     pub(super) fn keep_checkpoint(&mut self, left: usize) -> Result<()> {
         let here = self.tokens.len();
         let last = (1..=CHUNK).contains(&left);

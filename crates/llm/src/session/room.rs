@@ -1,4 +1,4 @@
-//! Memory of a sequence: caches that grow, windows that move, copies.
+//! Memory of a sequence: growing caches, sliding windows, copies.
 
 use super::Session;
 use crate::error::Result;
@@ -7,7 +7,8 @@ use crate::models::{Kept, Memory, StateSpec, WINDOW_STEP};
 use wootz::Tensor;
 
 impl Session {
-    /// The capacity that `more` tokens need. Doubling keeps the number of plans small, and memory near what is used.
+    /// The capacity needed for `more` tokens. Doubling keeps the number of plans small, and memory close to what is
+    /// used.
     pub(super) fn capacity_for(&self, more: usize) -> usize {
         let needed = self.tokens.len() + more;
         if needed <= self.memory.context {
@@ -16,7 +17,7 @@ impl Session {
         needed.next_power_of_two().min(self.context)
     }
 
-    /// Makes the cache hold `more` tokens, and moves what windows see to its start where it is full.
+    /// Makes room for `more` tokens, and moves window contents to the start if the cache is full.
     pub(super) fn make_room(&mut self, more: usize) -> Result<()> {
         self.grow(self.capacity_for(more))?;
         let Some(window) = self.model.network.window() else { return Ok(()) };
@@ -51,18 +52,18 @@ impl Session {
     }
 }
 
-/// Zeros, which a pass may update in place.
+/// Zeros that a pass may update in place.
 pub(super) fn fresh(model: &Model, spec: &StateSpec) -> Result<Tensor> {
     let zeros = Tensor::full_on(spec.shape.clone(), 0, spec.dtype, model.device())?;
     Ok(zeros.copied()?.donate()?)
 }
 
-/// New memory for a piece of state that starts with these positions.
+/// New memory for a state tensor that starts with these positions.
 fn moved(model: &Model, spec: &StateSpec, positions: &Tensor) -> Result<Tensor> {
     copied(model, spec, positions, 2)
 }
 
-/// New memory for a piece of state, which starts with these elements of an axis.
+/// New memory for a state tensor that starts with these elements along an axis.
 pub(super) fn copied(model: &Model, spec: &StateSpec, elements: &Tensor, axis: isize) -> Result<Tensor> {
     let start = Tensor::from_slice_on(&[0i32], model.device())?;
     Ok(fresh(model, spec)?.write_at(elements, &start, axis)?.donate()?)

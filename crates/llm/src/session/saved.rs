@@ -1,4 +1,4 @@
-//! A sequence as bytes, for files.
+//! Serialisation of a sequence.
 
 use super::{Session, SessionOptions, fresh};
 use crate::error::{Error, Result};
@@ -10,15 +10,15 @@ use wootz::Tensor;
 /// A sequence's tokens and the bytes of its state.
 pub(crate) struct SavedSession {
     pub tokens: Vec<u32>,
-    /// The first position that layers with a window still have.
+    /// The first position that sliding-window layers still have.
     pub kept_from: usize,
-    /// Positions that the cache has room for.
+    /// Capacity of the cache in positions.
     pub capacity: usize,
     pub pieces: Vec<Vec<u8>>,
 }
 
 impl Session {
-    /// The sequence as bytes.
+    /// Serialises the sequence.
     pub(crate) fn save(&self) -> Result<SavedSession> {
         let pieces = self.state.iter().map(Tensor::to_bytes).collect::<wootz::Result<_>>()?;
         Ok(SavedSession {
@@ -29,7 +29,7 @@ impl Session {
         })
     }
 
-    /// A sequence from bytes that [`Session::save`] made on the same model, on the same device, with the same options.
+    /// Restores a sequence saved with [`Session::save`] on the same model and device, with the same options.
     pub(crate) fn from_saved(
         model: &Arc<Model>,
         options: SessionOptions,
@@ -42,7 +42,7 @@ impl Session {
         let memory = Memory { context: saved.capacity, ..session.memory };
         let specs = model.network.state(memory);
         if !fits || specs.len() != saved.pieces.len() {
-            return Err(Error::Model("a saved sequence does not fit this model".into()));
+            return Err(Error::Model("the saved sequence does not match this model".into()));
         }
         session.check_vocabulary(&saved.tokens)?;
         let mut state = Vec::with_capacity(specs.len());
@@ -61,7 +61,9 @@ impl Session {
     fn check_vocabulary(&self, tokens: &[u32]) -> Result<()> {
         let vocab = self.model.config().vocab;
         match tokens.iter().find(|&&id| id as usize >= vocab) {
-            Some(id) => Err(Error::Model(format!("token {id} is not one of the {vocab} of this model"))),
+            Some(id) => {
+                Err(Error::Model(format!("token {id} is outside this model's vocabulary of {vocab}")))
+            }
             None => Ok(()),
         }
     }

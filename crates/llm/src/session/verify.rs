@@ -1,4 +1,4 @@
-//! Several tokens that something guessed, read in one pass.
+//! Verification of several draft tokens in one pass.
 
 use super::Session;
 use super::checkpoints::Checkpoint;
@@ -6,20 +6,21 @@ use crate::error::{Error, Result};
 use crate::sampling::Offer;
 use crate::scores::{Scores, Want};
 
-/// What a sequence was before guessed tokens were read.
+/// The sequence before draft tokens were processed.
 pub(crate) struct Before {
     tokens: usize,
-    /// For states that cannot be cut back.
+    /// For states that cannot be truncated.
     state: Option<Checkpoint>,
 }
 
 impl Session {
-    /// Reads a token and guesses of those after it in one pass: the most likely token after each, and the way back.
+    /// Processes a token and draft tokens after it in one pass: returns the most likely token after each, and a way
+    /// to roll back.
     pub(crate) fn verify(&mut self, tokens: &[u32]) -> Result<(Vec<Offer>, Before)> {
         self.check(tokens)?;
         let pieces = self.model.passes.cut(tokens.len(), self.context - self.tokens.len());
         let [(real, padded)] = pieces[..] else {
-            return Err(Error::Model(format!("{} guessed tokens do not fit one pass", tokens.len())));
+            return Err(Error::Model(format!("{} draft tokens do not fit in one pass", tokens.len())));
         };
         let state = if self.model.network.can_rewind() { None } else { Some(self.checkpoint()?) };
         let before = Before { tokens: self.tokens.len(), state };
@@ -29,7 +30,7 @@ impl Session {
         Ok((offers, before))
     }
 
-    /// Keeps the first `count` of the tokens that were read.
+    /// Keeps the first `count` of the processed tokens.
     pub(crate) fn keep_verified(&mut self, before: &Before, count: usize) -> Result<()> {
         let Some(state) = before.state.as_ref().filter(|_| self.tokens.len() > before.tokens + count) else {
             self.tokens.truncate(before.tokens + count);

@@ -1,6 +1,6 @@
-//! The byte alphabet of byte-level BPE: every byte is a printable character.
+//! The byte alphabet of byte-level BPE: every byte is represented by a printable character.
 //!
-//! Printable Latin-1 bytes stand for themselves; the other 68 are the characters from U+0100 on, in order.
+//! Printable Latin-1 bytes represent themselves; the other 68 are the characters from U+0100 on, in order.
 
 /// Whether a byte stands for itself.
 const fn plain(b: u8) -> bool {

@@ -1,4 +1,4 @@
-//! Merging of neighbours, best pair first: what BPE and SentencePiece share.
+//! Merging of adjacent pairs, best pair first: shared by BPE and SentencePiece.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -7,6 +7,7 @@ mod bpe;
 mod bytes;
 mod merge;
 mod patterns;
+mod pre_tokenizers;
 mod rwkv;
 mod spaced_bpe;
 mod special;
@@ -25,14 +26,15 @@ pub use stream::TextStream;
 pub use vocab::{TokenKind, Vocab};
 
 pub(crate) use patterns::{gpt2_pattern, name_of};
-use special::{Fragment, Specials};
+pub(crate) use special::Fragment;
+use special::Specials;
 
-/// Patterns that cut a text into words, of models that were not made for GGUF and name no pre-tokenizer.
+/// Patterns that split a text into words, for models not made for GGUF that name no pre-tokenizer.
 pub(crate) const PATTERNS_KEY: &str = "wootz.tokenizer.patterns";
-/// Whether a word that is a token is taken as it is, in the same models.
+/// Whether a word that is a token skips the merges, for the same models.
 pub(crate) const WHOLE_WORDS_KEY: &str = "wootz.tokenizer.whole_words";
 
-/// Turns text into token ids and token ids into text.
+/// Converts text to token ids and back.
 #[derive(Debug)]
 pub struct Tokenizer {
     vocab: Vocab,
@@ -49,19 +51,19 @@ enum Family {
     WordPiece,
 }
 
-/// How a text is to be read.
+/// Options of encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encoding {
-    /// Add the begin and end tokens that the model asks for.
+    /// Add the BOS and EOS tokens that the model uses.
     pub add_special: bool,
-    /// Read control tokens (`<|im_start|>`) that stand in the text as what they are; else as plain characters.
+    /// Parse control tokens (`<|im_start|>`) in the text; otherwise they are plain characters.
     pub parse_special: bool,
 }
 
 impl Encoding {
-    /// A user's plain text: nothing in it is special, but the model's begin token is added.
+    /// For plain user text: nothing in it is special, and the model's BOS token is added.
     pub const TEXT: Encoding = Encoding { add_special: true, parse_special: false };
-    /// The output of a chat template: it holds its special tokens, begin token included.
+    /// For the output of a chat template: it contains its special tokens, including BOS.
     pub const TEMPLATE: Encoding = Encoding { add_special: false, parse_special: true };
 }
 
@@ -80,7 +82,7 @@ impl Tokenizer {
             other => {
                 let known = "gpt2, llama, gemma4, rwkv, bert";
                 return Err(Error::Tokenizer(format!(
-                    "model '{other}' is not one of those supported: {known}"
+                    "model '{other}' is not supported; supported: {known}"
                 )));
             }
         };
@@ -88,7 +90,7 @@ impl Tokenizer {
         Ok(Tokenizer { specials: Specials::new(&vocab)?, vocab, family })
     }
 
-    /// Whether decoding gives a space in front that is not part of the text.
+    /// Whether decoding produces a leading space that is not part of the text.
     fn has_space_prefix(&self) -> bool {
         match &self.family {
             Family::Spm(spm) => spm.add_space_prefix(),
@@ -102,7 +104,12 @@ impl Tokenizer {
         &self.vocab
     }
 
-    /// The tokens of a text.
+    /// A text, split at its special tokens.
+    pub(crate) fn fragments<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Fragment<'t>> {
+        self.specials.split(text, true).into_iter()
+    }
+
+    /// Encodes a text.
     pub fn encode(&self, text: &str, encoding: Encoding) -> Vec<u32> {
         let mut out = Vec::with_capacity(text.len() / 3 + 2);
         if encoding.add_special && self.vocab.add_bos {
@@ -133,10 +140,11 @@ impl Tokenizer {
         out
     }
 
-    /// The bytes that a token stands for; with `special` also those of control tokens. Nothing for unknown ids.
+    /// The bytes of a token; with `special` also of control tokens. Empty for unknown ids.
     pub fn piece(&self, id: u32, special: bool) -> Cow<'_, [u8]> {
         let Some(text) = self.vocab.text(id) else { return Cow::Borrowed(&[]) };
         match self.vocab.kind(id) {
+            TokenKind::Control if self.vocab.is_shown(id) => Cow::Borrowed(text),
             TokenKind::Control | TokenKind::Unknown => Cow::Borrowed(if special { text } else { &[] }),
             TokenKind::UserDefined => Cow::Borrowed(text),
             TokenKind::Unused => Cow::Borrowed(&[]),
@@ -149,7 +157,7 @@ impl Tokenizer {
         }
     }
 
-    /// The text of tokens; invalid UTF-8 becomes replacement characters.
+    /// Decodes tokens; invalid UTF-8 becomes replacement characters.
     pub fn decode(&self, ids: &[u32], special: bool) -> String {
         let bytes: Vec<u8> = ids.iter().flat_map(|&id| self.piece(id, special).into_owned()).collect();
         let text = String::from_utf8_lossy(&bytes).into_owned();

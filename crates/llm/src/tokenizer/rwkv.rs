@@ -1,4 +1,4 @@
-//! RWKV World: the longest token that matches, by a trie over bytes.
+//! RWKV World: longest-match tokenization with a trie over bytes.
 
 use super::vocab::Vocab;
 

@@ -1,4 +1,5 @@
-//! BPE over characters, as Gemma 4 has it: merges by rank, with SentencePiece's character for spaces and its bytes for what has no token.
+//! BPE over characters, as in Gemma 4: merges by rank, with SentencePiece's character for spaces and its byte
+//! fallback.
 
 use rustc_hash::FxHashMap;
 use wootz_gguf::Gguf;

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// A piece of a text: a special token, or what stands between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Fragment<'a> {
+pub(crate) enum Fragment<'a> {
     Token(u32),
     Text(&'a str),
 }
@@ -58,7 +58,7 @@ impl Specials {
         tokens.sort_by_key(|t| std::cmp::Reverse(t.text.len()));
         let bytes: usize = tokens.iter().map(|t| t.text.len()).sum();
         if bytes > MAX_SPECIALS {
-            let problem = format!("special tokens of {bytes} bytes in all; the limit is {MAX_SPECIALS}");
+            let problem = format!("special tokens of {bytes} bytes in total; the limit is {MAX_SPECIALS}");
             return Err(Error::Tokenizer(problem));
         }
         let finder = AhoCorasick::builder()

@@ -1,4 +1,4 @@
-//! SentencePiece-style merging by score, with bytes for what has no token.
+//! SentencePiece-style merging by score, with byte fallback.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Text out of a stream of tokens, in whole characters.
+//! Incremental decoding of a token stream to text, in complete characters.
 
 use super::Tokenizer;
 

@@ -5,46 +5,48 @@ use wootz_gguf::{Gguf, Value};
 
 use crate::error::{Error, Result};
 
-/// What a token is for.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenKind {
-    /// Text.
+    /// Ordinary text.
     Normal,
-    /// Stands for what has no token.
+    /// Unknown text.
     Unknown,
-    /// Begin, end, roles: not text.
+    /// Control: begin, end, roles; not text.
     Control,
-    /// Text that is always one token.
+    /// User-defined: text that is always a single token.
     UserDefined,
-    /// A number without a token.
+    /// Unused id.
     Unused,
-    /// One byte.
+    /// A single byte.
     Byte,
 }
 
-/// Texts, kinds and scores of all tokens, and which ones have a role.
+/// Texts, kinds and scores of all tokens, and special ids.
 #[derive(Debug)]
 pub struct Vocab {
     pub(super) texts: Vec<Box<[u8]>>,
     kinds: Vec<TokenKind>,
     scores: Vec<f32>,
     ids: FxHashMap<Box<[u8]>, u32>,
-    /// Begins a sequence.
+    /// BOS token.
     pub bos: Option<u32>,
-    /// Ends a sequence.
+    /// EOS token.
     pub eos: Option<u32>,
-    /// Stands for what has no token.
+    /// Unknown token.
     pub unknown: Option<u32>,
-    /// Whether sequences get the begin token.
+    /// Whether BOS is added.
     pub add_bos: bool,
-    /// Whether sequences get the end token.
+    /// Whether EOS is added.
     pub add_eos: bool,
     ends: Vec<u32>,
+    /// Control tokens that decoding shows as their text.
+    shown: Vec<u32>,
 }
 
-/// Texts by which models mark the end of a turn or of the output. Files often mislabel them as plain text, so
-/// they are control tokens whatever their stated kind.
-const END_TEXTS: [&str; 20] = [
+/// Texts with which models mark the end of a turn or of the output. Files often mislabel them as plain text, so they
+/// are control tokens whatever their stated kind.
+const END_TEXTS: [&str; 22] = [
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",
@@ -65,7 +67,21 @@ const END_TEXTS: [&str; 20] = [
     "<turn|>",
     "<eos>",
     "</s>",
+    "<|tool_response>",
+    "[e~[",
 ];
+
+/// Texts that mark an end in most vocabularies, but not in those that have all of the others.
+const NO_END: [(&str, &[&str]); 3] = [
+    // The end of a message, of which an answer of gpt-oss has several.
+    ("<|end|>", &["<|return|>", "<|call|>"]),
+    ("<|end|>", &["<|flush|>", "<|calls|>"]),
+    // Gemma 4 has it as plain text.
+    ("</s>", &["<|tool_response>"]),
+];
+
+/// Control tokens that are part of an answer's text, because they separate its channels.
+const SHOWN_TEXTS: [&str; 5] = ["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>", "<|end|>"];
 
 impl Vocab {
     pub(super) fn from_gguf(gguf: &Gguf, model: &str) -> Result<Vocab> {
@@ -75,7 +91,7 @@ impl Vocab {
         let mut ids = FxHashMap::with_capacity_and_hasher(tokens.len(), Default::default());
         for (id, token) in tokens.iter().enumerate() {
             let text = token.as_bytes().ok_or_else(|| {
-                Error::Tokenizer(format!("tokenizer.ggml.tokens holds {}, not strings", token.describe()))
+                Error::Tokenizer(format!("tokenizer.ggml.tokens contains {}, not strings", token.describe()))
             })?;
             ids.insert(text.into(), id as u32);
             texts.push(text.into());
@@ -108,10 +124,11 @@ impl Vocab {
             add_bos: matches!(model, "llama" | "bert"),
             add_eos: model == "bert",
             ends: vec![],
+            shown: vec![],
         })
     }
 
-    /// Reads the roles and flags, over the defaults that the family has set.
+    /// Reads special ids and flags, overriding the defaults of the family.
     pub(super) fn read_flags(&mut self, gguf: &Gguf) -> Result<()> {
         let meta = gguf.metadata();
         let (count, len) = (self.len(), self.len() as u64);
@@ -135,35 +152,39 @@ impl Vocab {
         let extra = [role("eot", None)?, role("eom", None)?];
         self.add_bos = meta.bool_or("tokenizer.ggml.add_bos_token", self.add_bos)?;
         self.add_eos = meta.bool_or("tokenizer.ggml.add_eos_token", self.add_eos)?;
-        let named: Vec<u32> = END_TEXTS.iter().filter_map(|t| self.id(t.as_bytes())).collect();
+        let is_end = |text: &&str| !NO_END.iter().any(|(none, with)| none == text && self.has_all(with));
+        let texts = END_TEXTS.iter().filter(|text| is_end(text));
+        let named: Vec<u32> = texts.filter_map(|t| self.id(t.as_bytes())).collect();
         named.iter().for_each(|&id| self.kinds[id as usize] = TokenKind::Control);
+        let shown = SHOWN_TEXTS.iter().filter(|_| self.has_all(&["<|channel|>", "<|message|>"]));
+        self.shown = shown.filter_map(|t| self.id(t.as_bytes())).filter(|id| !named.contains(id)).collect();
         self.ends = self.eos.into_iter().chain(extra.into_iter().flatten()).chain(named).collect();
         self.ends.sort_unstable();
         self.ends.dedup();
         Ok(())
     }
 
-    /// How many tokens.
+    /// Vocabulary size.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether there are none.
+    /// Whether the vocabulary is empty.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// A token's text as the file has it (not decoded).
+    /// A token's text as stored in the file (not decoded).
     pub fn text(&self, id: u32) -> Option<&[u8]> {
         self.texts.get(id as usize).map(|t| &**t)
     }
 
-    /// What a token is for; unknown ids are unused.
+    /// A token's kind; unknown ids are unused.
     pub fn kind(&self, id: u32) -> TokenKind {
         self.kinds.get(id as usize).copied().unwrap_or(TokenKind::Unused)
     }
 
-    /// A token's score; higher merges first.
+    /// A token's score; higher scores merge first.
     pub fn score(&self, id: u32) -> f32 {
         self.scores.get(id as usize).copied().unwrap_or(0.0)
     }
@@ -173,13 +194,22 @@ impl Vocab {
         self.ids.get(text).copied()
     }
 
-    /// Whether generation ends with this token: the end token, or one that ends a turn.
+    fn has_all(&self, texts: &[&str]) -> bool {
+        texts.iter().all(|text| self.id(text.as_bytes()).is_some())
+    }
+
+    /// Whether this is a control token that is part of an answer's text.
+    pub fn is_shown(&self, id: u32) -> bool {
+        self.shown.contains(&id)
+    }
+
+    /// Whether generation ends with this token: EOS, or an end-of-turn token.
     pub fn is_end(&self, id: u32) -> bool {
         self.ends.binary_search(&id).is_ok()
     }
 }
 
-/// An array with one value per token, if it is there.
+/// An optional array with one value per token.
 fn per_token<T>(
     gguf: &Gguf,
     key: &str,
@@ -191,7 +221,8 @@ fn per_token<T>(
         return Err(Error::Tokenizer(format!("{key} has {} values for {len} tokens", array.len())));
     }
     let values = array.iter().map(|v| {
-        read(v).ok_or_else(|| Error::Tokenizer(format!("{key} holds {}, which it must not", v.describe())))
+        read(v)
+            .ok_or_else(|| Error::Tokenizer(format!("{key} contains {}, which is not allowed", v.describe())))
     });
     values.collect::<Result<Vec<T>>>().map(Some)
 }

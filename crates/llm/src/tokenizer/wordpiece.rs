@@ -1,6 +1,6 @@
-//! WordPiece, BERT's tokenizer: words in lower case and without accents, cut greedily into the longest pieces that are tokens.
+//! WordPiece, BERT's tokenizer: lower-case words without accents, split greedily into the longest matching tokens.
 //!
-//! In GGUF files a piece that begins a word has `▁` in front, and one that continues it nothing.
+//! In GGUF files a piece that starts a word is prefixed with `▁`; a continuation has no prefix.
 
 use super::vocab::Vocab;
 use unicode_normalization::UnicodeNormalization;
@@ -58,10 +58,10 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Control characters, but for those that are spaces.
+/// Control and format characters, but for those that are spaces.
 fn is_dropped(c: char) -> bool {
-    let is_other = c.general_category_group() == GeneralCategoryGroup::Other;
-    (is_other && !matches!(c, '\t' | '\n' | '\r')) || c == '\u{fffd}'
+    let is_control = matches!(c.general_category(), GeneralCategory::Control | GeneralCategory::Format);
+    (is_control && !matches!(c, '\t' | '\n' | '\r')) || c == '\u{fffd}'
 }
 
 fn is_alone(c: char) -> bool {
@@ -91,5 +91,7 @@ mod tests {
         assert_eq!(words("Élan  vital,naïve\u{0}ly"), ["elan", "vital", ",", "naively"]);
         assert_eq!(words("你好 x\ty"), ["你", "好", "x", "y"]);
         assert!(words(" \n ").is_empty());
+        // Neither private characters nor unassigned ones are dropped.
+        assert_eq!(words("a\u{e000}\u{200b}b \u{378}"), ["a\u{e000}b", "\u{378}"]);
     }
 }

@@ -210,11 +210,12 @@ def make(family, folder=FOLDER, decoded=False):
     w.close()
 
 
-def make_encoder(family):
-    """An encoder with a vocabulary of letters, and llama.cpp's embeddings of a few texts."""
+def make_encoder(family, ranks=False):
+    """An encoder with a vocabulary of letters, and llama.cpp's embeddings of a few texts, or their scores."""
     rng = np.random.default_rng(11)
     layers, gated = 2, family == "nomic-bert"
-    w = GGUFWriter(FOLDER / f"tiny-{family}.model", family)
+    name = family + ("-rank" if ranks else "")
+    w = GGUFWriter(FOLDER / f"tiny-{name}.model", family)
     w.add_block_count(layers)
     w.add_context_length(64)
     w.add_embedding_length(WIDTH)
@@ -222,7 +223,7 @@ def make_encoder(family):
     w.add_head_count(HEADS)
     w.add_layer_norm_eps(1e-12)
     w.add_causal_attention(False)
-    w.add_pooling_type(PoolingType.MEAN if gated else PoolingType.CLS)
+    w.add_pooling_type(PoolingType.RANK if ranks else PoolingType.MEAN if gated else PoolingType.CLS)
     if gated:
         w.add_rope_freq_base(1000.0)
     letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
@@ -266,25 +267,30 @@ def make_encoder(family):
             matrix(b + "ffn_gate", FFN, WIDTH, False)
         matrix(b + "ffn_down", WIDTH, FFN, not gated)
         norm(b + "layer_output_norm")
+    if ranks:
+        matrix("cls", WIDTH, WIDTH)
+        matrix("cls.output", 1, WIDTH)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
     if FOLDER == HERE:
-        embeddings(family)
+        embeddings(name, ranks=ranks)
 
 
 # Names of families after the folder (which may be `.` for this one) make those alone.
-only = sys.argv[2:] or [*LAYERS, "rwkv7", *ENCODERS]
+only = sys.argv[2:] or [*LAYERS, "rwkv7", *ENCODERS, "bert-rank"]
 for family in only:
     if family in ENCODERS:
         make_encoder(family)
+    elif family == "bert-rank":
+        make_encoder("bert", ranks=True)
     elif family == "rwkv7":
         make_rwkv7()
     else:
         make(family)
 if FOLDER == HERE:
-    for family in (f for f in only if f not in ENCODERS):
+    for family in (f for f in only if f not in ENCODERS and f != "bert-rank"):
         if family == "gpt-oss":
             # llama.cpp rounds activations to 8 bits before blocks, not before floats.
             with tempfile.TemporaryDirectory() as folder:

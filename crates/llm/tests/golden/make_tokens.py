@@ -15,6 +15,8 @@ from gguf import GGUFReader, GGUFWriter
 
 HERE = pathlib.Path(__file__).parent
 PRES = ("gpt-2 smollm llama-bpe qwen2 qwen35 deepseek-coder deepseek-v3 falcon default command-r stablelm2").split()
+# The others that llama.cpp has no approximation of, with fewer texts.
+MORE = "glm4 chatglm-bpe minicpm5 bailingmoe seed-coder exaone-moe tiny_aya deepseek-llm afmoe poro-chat viking modern-bert".split()
 
 BASE = [
     "", " ", "  ", "   ", "\t", "\n", "\n\n", "\n\n\n", "\r\n", " \n", "\n ", "\t\n\t", "a", " a", "a ", "Hello", " Hello", "Hello world",
@@ -160,6 +162,10 @@ def main():
             path = pathlib.Path(folder, pre + ".gguf")
             bpe(path, pre)
             golden["bpe/" + pre] = ids(path, texts)
+        for pre in MORE:
+            path = pathlib.Path(folder, pre + ".gguf")
+            bpe(path, pre)
+            golden["bpe/" + pre] = {"plain": ids(path, BASE)["plain"]}
     bpe(HERE / "bpe.vocab", "gpt-2")
     for name, make in (("spm", lambda p: spm(p, True)), ("spm-bare", lambda p: spm(p, False)), ("rwkv", rwkv)):
         make(HERE / (name + ".vocab"))

@@ -67,9 +67,9 @@ def logits(family, folder=HERE):
     scores[4::5].tofile(HERE / f"tiny-{family}.logits")
 
 
-def embeddings(family, folder=HERE):
-    """Writes llama.cpp's embeddings of a few texts."""
+def embeddings(family, folder=HERE, ranks=False):
+    """Writes llama.cpp's embeddings of a few texts, or their scores."""
     model = llama_cpp.Llama(str(folder / f"tiny-{family}.model"), n_ctx=64, n_threads=1, embedding=True, verbose=False)
-    rows = [model.embed(text, normalize=True) for text in TEXTS]
+    rows = [model.embed(text, normalize=not ranks)[: 1 if ranks else None] for text in TEXTS]
     model.close()
     np.array(rows, np.float32).tofile(HERE / f"tiny-{family}.embeddings")

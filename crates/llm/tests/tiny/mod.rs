@@ -18,6 +18,33 @@ pub fn layers(arch: &str) -> usize {
     if arch == "gemma3" { 6 } else { 2 }
 }
 
+/// Extents of a model. Heads have [`HEAD_LEN`] values, mixtures [`EXPERTS`] experts as wide as `ffn`.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    pub layers: usize,
+    pub width: usize,
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub ffn: usize,
+    pub vocab: usize,
+}
+
+impl Size {
+    /// That of most tests.
+    pub fn of(arch: &str) -> Size {
+        let (width, heads, kv_heads, ffn, vocab) = (WIDTH, HEADS, KV_HEADS, FFN, VOCAB);
+        Size { layers: layers(arch), width, heads, kv_heads, ffn, vocab }
+    }
+}
+
+/// Experts of a layer, and those that a token takes.
+pub const EXPERTS: usize = 4;
+pub const USED: usize = 2;
+
+fn is_mixture(arch: &str) -> bool {
+    arch.ends_with("moe")
+}
+
 /// A number from −1 to 1 that depends on all bits of the seed.
 fn noise(seed: u64) -> f32 {
     let z = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -43,51 +70,79 @@ fn values(name: &str, count: usize, inputs: usize) -> Vec<f32> {
 }
 
 /// The tensors of a family: name and extents, slowest-varying first.
-pub fn tensors(arch: &str) -> Vec<(String, Vec<usize>)> {
+fn tensors(arch: &str, size: &Size) -> Vec<(String, Vec<usize>)> {
+    let (vocab, width) = (size.vocab, size.width);
     let mut list = vec![
-        ("token_embd.weight".to_string(), vec![VOCAB, WIDTH]),
-        ("output_norm.weight".to_string(), vec![WIDTH]),
+        ("token_embd.weight".to_string(), vec![vocab, width]),
+        ("output_norm.weight".to_string(), vec![width]),
     ];
     if arch != "gemma3" {
-        list.push(("output.weight".into(), vec![VOCAB, WIDTH]));
+        list.push(("output.weight".into(), vec![vocab, width]));
     }
     if arch == "rwkv7" {
         for name in ["output_norm.bias", "token_embd_norm.weight", "token_embd_norm.bias"] {
             list.push((name.into(), vec![WIDTH]));
         }
     }
-    for i in 0..layers(arch) {
-        let parts = if arch == "rwkv7" { recurrent(i) } else { attention(arch) };
+    for i in 0..size.layers {
+        let parts = match arch {
+            "rwkv7" => recurrent(i),
+            _ => [attention(arch, size), feed_forward(arch, size)].concat(),
+        };
         list.extend(parts.into_iter().map(|(name, dims)| (format!("blk.{i}.{name}"), dims)));
     }
     list
 }
 
-fn attention(arch: &str) -> Vec<(&'static str, Vec<usize>)> {
-    let (queries, keys) = (HEADS * HEAD_LEN, KV_HEADS * HEAD_LEN);
+fn feed_forward(arch: &str, size: &Size) -> Vec<(&'static str, Vec<usize>)> {
+    let (width, ffn) = (size.width, size.ffn);
+    let mut list = vec![("ffn_norm.weight", vec![width])];
+    if !is_mixture(arch) {
+        list.extend([
+            ("ffn_gate.weight", vec![ffn, width]),
+            ("ffn_up.weight", vec![ffn, width]),
+            ("ffn_down.weight", vec![width, ffn]),
+        ]);
+        return list;
+    }
+    list.extend([
+        ("ffn_gate_inp.weight", vec![EXPERTS, width]),
+        ("ffn_gate_exps.weight", vec![EXPERTS, ffn, width]),
+        ("ffn_up_exps.weight", vec![EXPERTS, ffn, width]),
+        ("ffn_down_exps.weight", vec![EXPERTS, width, ffn]),
+    ]);
+    if arch == "qwen2moe" {
+        list.extend([
+            ("ffn_gate_inp_shexp.weight", vec![width]),
+            ("ffn_gate_shexp.weight", vec![ffn, width]),
+            ("ffn_up_shexp.weight", vec![ffn, width]),
+            ("ffn_down_shexp.weight", vec![width, ffn]),
+        ]);
+    }
+    list
+}
+
+fn attention(arch: &str, size: &Size) -> Vec<(&'static str, Vec<usize>)> {
+    let (queries, keys, width) = (size.heads * HEAD_LEN, size.kv_heads * HEAD_LEN, size.width);
     let mut list = vec![
-        ("attn_norm.weight", vec![WIDTH]),
-        ("attn_q.weight", vec![queries, WIDTH]),
-        ("attn_k.weight", vec![keys, WIDTH]),
-        ("attn_v.weight", vec![keys, WIDTH]),
-        ("attn_output.weight", vec![WIDTH, queries]),
-        ("ffn_norm.weight", vec![WIDTH]),
-        ("ffn_gate.weight", vec![FFN, WIDTH]),
-        ("ffn_up.weight", vec![FFN, WIDTH]),
-        ("ffn_down.weight", vec![WIDTH, FFN]),
+        ("attn_norm.weight", vec![width]),
+        ("attn_q.weight", vec![queries, width]),
+        ("attn_k.weight", vec![keys, width]),
+        ("attn_v.weight", vec![keys, width]),
+        ("attn_output.weight", vec![width, queries]),
     ];
-    if arch == "qwen2" {
+    if arch.starts_with("qwen2") {
         list.extend([
             ("attn_q.bias", vec![queries]),
             ("attn_k.bias", vec![keys]),
             ("attn_v.bias", vec![keys]),
         ]);
     }
-    if arch == "qwen3" || arch == "gemma3" {
+    if arch.starts_with("qwen3") || arch == "gemma3" {
         list.extend([("attn_q_norm.weight", vec![HEAD_LEN]), ("attn_k_norm.weight", vec![HEAD_LEN])]);
     }
     if arch == "gemma3" {
-        list.extend([("post_attention_norm.weight", vec![WIDTH]), ("post_ffw_norm.weight", vec![WIDTH])]);
+        list.extend([("post_attention_norm.weight", vec![width]), ("post_ffw_norm.weight", vec![width])]);
     }
     list
 }
@@ -132,15 +187,15 @@ fn recurrent(layer: usize) -> Vec<(&'static str, Vec<usize>)> {
     list
 }
 
-fn metadata(arch: &str, w: &mut Writer) {
+fn metadata(arch: &str, size: &Size, w: &mut Writer) {
     w.set("general.architecture", arch);
     for (key, value) in [
-        ("block_count", layers(arch)),
+        ("block_count", size.layers),
         ("context_length", 1024),
-        ("embedding_length", WIDTH),
-        ("feed_forward_length", FFN),
-        ("attention.head_count", HEADS),
-        ("attention.head_count_kv", KV_HEADS),
+        ("embedding_length", size.width),
+        ("feed_forward_length", size.ffn),
+        ("attention.head_count", size.heads),
+        ("attention.head_count_kv", size.kv_heads),
         ("attention.key_length", HEAD_LEN),
         ("attention.value_length", HEAD_LEN),
         ("attention.sliding_window", WINDOW),
@@ -152,22 +207,38 @@ fn metadata(arch: &str, w: &mut Writer) {
     ] {
         w.set(format!("{arch}.{key}"), MetaValue::U32(value as u32));
     }
+    if is_mixture(arch) {
+        for (key, value) in [
+            ("expert_count", EXPERTS),
+            ("expert_used_count", USED),
+            ("expert_feed_forward_length", size.ffn),
+            ("expert_shared_feed_forward_length", size.ffn),
+        ] {
+            w.set(format!("{arch}.{key}"), MetaValue::U32(value as u32));
+        }
+    }
     w.set(format!("{arch}.attention.layer_norm_rms_epsilon"), MetaValue::F32(EPSILON));
     w.set(format!("{arch}.attention.layer_norm_epsilon"), MetaValue::F32(EPSILON));
     w.set(format!("{arch}.rope.freq_base"), MetaValue::F32(50_000.0));
     w.set("tokenizer.ggml.model", "llama");
-    w.set("tokenizer.ggml.tokens", MetaValue::strings((0..VOCAB).map(|i| format!("t{i}"))));
-    w.set("tokenizer.ggml.scores", MetaValue::Array(ValueType::F32, vec![MetaValue::F32(0.0); VOCAB]));
-    w.set("tokenizer.ggml.token_type", MetaValue::Array(ValueType::I32, vec![MetaValue::I32(1); VOCAB]));
+    w.set("tokenizer.ggml.tokens", MetaValue::strings((0..size.vocab).map(|i| format!("t{i}"))));
+    w.set("tokenizer.ggml.scores", MetaValue::Array(ValueType::F32, vec![MetaValue::F32(0.0); size.vocab]));
+    w.set("tokenizer.ggml.token_type", MetaValue::Array(ValueType::I32, vec![MetaValue::I32(1); size.vocab]));
 }
 
 /// A model whose matrices are stored in `format` and whose vectors are f32; `change` edits the file before it is written.
 pub fn model(arch: &str, format: BlockFormat, keep: impl Fn(&str) -> bool) -> Gguf {
+    Gguf::from_bytes(file(arch, &Size::of(arch), format, keep)).expect("what was written can be read")
+}
+
+/// A model of any size, as a file.
+pub fn file(arch: &str, size: &Size, format: BlockFormat, keep: impl Fn(&str) -> bool) -> Vec<u8> {
     let mut writer = Writer::new();
-    metadata(arch, &mut writer);
-    let list: Vec<_> = tensors(arch).into_iter().filter(|(name, _)| keep(name)).collect();
+    metadata(arch, size, &mut writer);
+    let list: Vec<_> = tensors(arch, size).into_iter().filter(|(name, _)| keep(name)).collect();
     for (name, dims) in &list {
-        let is_matrix = dims.len() == 2 && dims[1].is_multiple_of(format.block_len());
+        let is_matrix = dims.len() == 2 || name.contains("_exps.");
+        let is_matrix = is_matrix && dims.last().is_some_and(|last| last.is_multiple_of(format.block_len()));
         let stored = if is_matrix { format } else { BlockFormat::F32 };
         let dims: Vec<u64> = dims.iter().rev().map(|&d| d as u64).collect();
         writer.tensor(name, &dims, stored);
@@ -175,13 +246,17 @@ pub fn model(arch: &str, format: BlockFormat, keep: impl Fn(&str) -> bool) -> Gg
     let mut bytes = Vec::new();
     let data = |spec: &wootz_gguf::TensorSpec| {
         let count = spec.dims.iter().product::<u64>() as usize;
-        let values = values(&spec.name, count, if spec.dims.len() == 2 { spec.dims[0] as usize } else { 4 });
+        let values = values(
+            &spec.name,
+            count,
+            if matches!(spec.dims.len(), 2 | 3) { spec.dims[0] as usize } else { 4 },
+        );
         let mut coded = vec![0; spec.format.bytes_of(count).expect("whole blocks")];
         quantize(spec.format, &values, None, &mut coded).expect("finite values");
         Ok(coded)
     };
     writer.write(&mut bytes, data).expect("a well-formed file");
-    Gguf::from_bytes(bytes).expect("what was written can be read")
+    bytes
 }
 
 /// A tensor's values as the file has them, in f64.

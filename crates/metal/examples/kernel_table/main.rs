@@ -1,9 +1,11 @@
 //! Writes docs/metal-kernels.md and .json: what our kernels cost on standard problems, next to other projects' kernels.
 //!
-//! `cargo run -p wootz-metal --example kernel_table -- --candle DIR --llama DIR`, where DIR holds the `.metal` files of the crate
-//! candle-metal-kernels (`src/metal_src`) and of the package llama-cpp-python 0.3.9 (`vendor/llama.cpp/ggml/src/ggml-metal`);
-//! `crates/softmetal/conformance/fetch.py` finds both. Without a folder, that project's rows stay as they are.
+//! `cargo run -p wootz-metal --example kernel_table -- --candle DIR --llama DIR --mlx FILE`, where DIR holds the `.metal` files of the
+//! crate candle-metal-kernels (`src/metal_src`) and of the package llama-cpp-python 0.3.9 (`vendor/llama.cpp/ggml/src/ggml-metal`),
+//! and FILE is `mlx.metallib` of the package mlx-metal; `crates/softmetal/conformance` has fetch.py and mlx_wheel.py, which find
+//! them. Without one, that project's rows stay as they are.
 
+mod mlx;
 mod peers;
 mod problems;
 #[path = "../../tests/products/rig.rs"]
@@ -11,9 +13,12 @@ mod problems;
 mod rig;
 mod table;
 
-use problems::PROBLEMS;
+use problems::{PROBLEMS, StandardProblem};
 use std::path::{Path, PathBuf};
 use wootz_report::Counted;
+
+/// What a project's kernels cost on a problem, given where they are; `None` for a problem that is not counted there.
+type Count = fn(&Path, &StandardProblem) -> Option<softmetal::Result<Counted>>;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,17 +42,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             };
             before.iter().find(same).cloned()
         };
-        let mut counted = |project: &str, row: softmetal::Result<Counted>| {
-            row.map_err(|e| failed.push(format!("{project}, {}: {e}", problem.name()))).ok()
-        };
-        rows.extend(match folder("--candle") {
-            Some(folder) => counted("candle", peers::candle(&folder, problem)),
-            None => kept("candle"),
-        });
-        rows.extend(match folder("--llama") {
-            Some(folder) => counted("llama.cpp", peers::llama(&folder, problem)),
-            None => kept("llama.cpp"),
-        });
+        let projects: [(&str, &str, Count); 3] = [
+            ("candle", "--candle", peers::candle),
+            ("llama.cpp", "--llama", peers::llama),
+            ("mlx", "--mlx", mlx::mlx),
+        ];
+        for (project, option, count) in projects {
+            rows.extend(match folder(option) {
+                Some(folder) => count(&folder, problem).and_then(|row| {
+                    row.map_err(|e| failed.push(format!("{project}, {}: {e}", problem.name()))).ok()
+                }),
+                None => kept(project),
+            });
+        }
     }
     std::fs::write(docs.join("metal-kernels.json"), serde_json::to_string_pretty(&rows)? + "\n")?;
     std::fs::write(docs.join("metal-kernels.md"), table::markdown(&rows))?;

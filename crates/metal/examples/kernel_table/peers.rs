@@ -5,7 +5,7 @@ use crate::rig::noise;
 use half::f16;
 use softmetal::profile::DispatchProfile;
 use softmetal::{
-    CompileOptions, ConstantValue, Device, DeviceOptions, DispatchType, FunctionConstants, Result,
+    CompileOptions, ConstantValue, Device, DeviceOptions, DispatchType, FunctionConstants, Library, Result,
     StorageMode,
 };
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use wootz_ir::DType;
 use wootz_report::Counted;
 
 /// An argument of a kernel.
-enum Arg {
+pub(crate) enum Arg {
     Data(Vec<u8>),
     Room(usize),
     Inline(Vec<u8>),
@@ -22,39 +22,49 @@ enum Arg {
 }
 
 /// One launch of a peer's kernel.
-struct Launch {
-    kernel: String,
-    groups: (u32, u32, u32),
-    threads: (u32, u32, u32),
-    memory: u32,
-    constants: Vec<(u32, bool)>,
-    args: Vec<Arg>,
+pub(crate) struct Launch {
+    pub kernel: String,
+    pub groups: (u32, u32, u32),
+    pub threads: (u32, u32, u32),
+    pub memory: u32,
+    pub constants: Vec<(u32, bool)>,
+    pub args: Vec<Arg>,
 }
 
-/// A peer's Metal file.
-struct Peer {
+/// A peer's kernels.
+pub(crate) struct Peer {
     device: Device,
-    source: String,
-    options: CompileOptions,
+    library: Library,
+}
+
+/// A device that counts.
+fn counting() -> Result<Device> {
+    Device::new(DeviceOptions { profile: true, ..DeviceOptions::default() })
 }
 
 impl Peer {
+    /// The kernels of a Metal file.
     fn new(file: &Path, include_dirs: Vec<PathBuf>, defines: &[&str]) -> Result<Peer> {
         let source = std::fs::read_to_string(file)
             .map_err(|e| softmetal::Error::Invalid(format!("{}: {e}", file.display())))?;
         let defines = defines.iter().map(|d| (d.to_string(), "1".to_string())).collect();
         let options = CompileOptions { include_dirs, defines, ..CompileOptions::default() };
-        let device = Device::new(DeviceOptions { profile: true, ..DeviceOptions::default() })?;
-        Ok(Peer { device, source, options })
+        let device = counting()?;
+        let library = device.new_library(&source, &options)?;
+        Ok(Peer { device, library })
     }
 
-    fn run(&self, launch: &Launch) -> Result<Vec<DispatchProfile>> {
-        let library = self.device.new_library(&self.source, &self.options)?;
+    /// The kernels of a metallib.
+    pub fn compiled(metallib: &Path) -> Result<Peer> {
+        Ok(Peer { device: counting()?, library: Library::from_metallib(metallib)? })
+    }
+
+    pub fn run(&self, launch: &Launch) -> Result<Vec<DispatchProfile>> {
         let mut constants = FunctionConstants::new();
         for &(index, value) in &launch.constants {
             constants = constants.with(index, ConstantValue::Bool(value));
         }
-        let function = library.function_with_constants(&launch.kernel, &constants)?;
+        let function = self.library.function_with_constants(&launch.kernel, &constants)?;
         let pipeline = self.device.new_pipeline(&function)?;
         let queue = self.device.new_queue();
         let command = queue.command_buffer();
@@ -84,7 +94,7 @@ impl Peer {
 
 /// A C struct, field by field.
 #[derive(Default)]
-struct Fields(Vec<u8>);
+pub(crate) struct Fields(Vec<u8>);
 
 impl Fields {
     fn add<const N: usize>(mut self, field: [u8; N]) -> Fields {
@@ -95,46 +105,46 @@ impl Fields {
     fn i16(self, values: &[i16]) -> Fields {
         values.iter().fold(self, |f, v| f.add(v.to_le_bytes()))
     }
-    fn i32(self, values: &[usize]) -> Fields {
+    pub fn i32(self, values: &[usize]) -> Fields {
         values.iter().fold(self, |f, &v| f.add((v as i32).to_le_bytes()))
     }
-    fn i64(self, values: &[usize]) -> Fields {
+    pub fn i64(self, values: &[usize]) -> Fields {
         values.iter().fold(self, |f, &v| f.add((v as i64).to_le_bytes()))
     }
-    fn f32(self, values: &[f32]) -> Fields {
+    pub fn f32(self, values: &[f32]) -> Fields {
         values.iter().fold(self, |f, v| f.add(v.to_le_bytes()))
     }
-    fn done(mut self) -> Arg {
+    pub fn done(mut self) -> Arg {
         self.0.resize(self.0.len().next_multiple_of(8), 0);
         Arg::Inline(self.0)
     }
 }
 
-fn floats(count: usize) -> Arg {
+pub(crate) fn floats(count: usize) -> Arg {
     Arg::Data(noise(1, count).iter().flat_map(|v| v.to_le_bytes()).collect())
 }
 
-fn halves(count: usize) -> Arg {
+pub(crate) fn halves(count: usize) -> Arg {
     Arg::Data(noise(1, count).iter().flat_map(|&v| f16::from_f32(v).to_le_bytes()).collect())
 }
 
-fn of(dtype: DType, count: usize) -> Arg {
+pub(crate) fn of(dtype: DType, count: usize) -> Arg {
     if dtype == DType::F16 { halves(count) } else { floats(count) }
 }
 
-fn long(v: usize) -> Arg {
+pub(crate) fn long(v: usize) -> Arg {
     Fields::default().i64(&[v]).done()
 }
 
-fn int(v: usize) -> Arg {
+pub(crate) fn int(v: usize) -> Arg {
     Arg::Inline((v as i32).to_le_bytes().into())
 }
 
-fn float(v: f32) -> Arg {
+pub(crate) fn float(v: f32) -> Arg {
     Arg::Inline(v.to_le_bytes().into())
 }
 
-fn ceil(a: usize, b: usize) -> u32 {
+pub(crate) fn ceil(a: usize, b: usize) -> u32 {
     a.div_ceil(b) as u32
 }
 
@@ -143,9 +153,10 @@ fn spelled(format: BlockFormat) -> String {
     format.name().replace("Q", "q")
 }
 
-/// `candle-metal-kernels`, given its folder of `.metal` files.
-pub fn candle(folder: &Path, problem: &StandardProblem) -> Result<Counted> {
+/// `candle-metal-kernels`, given its folder of `.metal` files; `None` for a problem that is not counted there.
+pub fn candle(folder: &Path, problem: &StandardProblem) -> Option<Result<Counted>> {
     let (file, launch) = match *problem {
+        StandardProblem::Softmax { .. } | StandardProblem::RmsNorm { .. } => return None,
         StandardProblem::Gemm { size, dtype } => ("mlx_gemm.metal", candle_gemm(size, dtype)),
         StandardProblem::Gemv { n, k } => ("gemv.metal", candle_gemv(n, k)),
         StandardProblem::QuantGemv { format, n, k } => ("quantized.metal", candle_mv(format, n, k)),
@@ -176,8 +187,11 @@ pub fn candle(folder: &Path, problem: &StandardProblem) -> Result<Counted> {
             ("scaled_dot_product_attention.metal", candle_prefill(heads, keys, width))
         }
     };
-    let peer = Peer::new(&folder.join(file), vec![folder.into()], &[])?;
-    Ok(counted("candle", problem, &peer.run(&launch)?))
+    let run = || {
+        let peer = Peer::new(&folder.join(file), vec![folder.into()], &[])?;
+        Ok(counted("candle", problem, &peer.run(&launch)?))
+    };
+    Some(run())
 }
 
 fn candle_gemm(size: usize, dtype: DType) -> Launch {
@@ -297,9 +311,10 @@ fn candle_prefill(heads: usize, keys: usize, width: usize) -> Launch {
     }
 }
 
-/// `ggml-metal.metal` of llama-cpp-python 0.3.9, given the folder that holds it.
-pub fn llama(folder: &Path, problem: &StandardProblem) -> Result<Counted> {
+/// `ggml-metal.metal` of llama-cpp-python 0.3.9, given the folder that holds it; `None` as above.
+pub fn llama(folder: &Path, problem: &StandardProblem) -> Option<Result<Counted>> {
     let launch = match *problem {
+        StandardProblem::Softmax { .. } | StandardProblem::RmsNorm { .. } => return None,
         StandardProblem::Gemm { size, dtype } => {
             llama_mm(dtype.name(), of(dtype, size * size), size * dtype.size(), (size, size, size))
         }
@@ -319,8 +334,11 @@ pub fn llama(folder: &Path, problem: &StandardProblem) -> Result<Counted> {
     };
     let above = folder.parent().unwrap_or(folder).to_path_buf();
     let defines = ["GGML_METAL_USE_BF16", "GGML_METAL_HAS_BF16"];
-    let peer = Peer::new(&folder.join("ggml-metal.metal"), vec![above, folder.into()], &defines)?;
-    Ok(counted("llama.cpp", problem, &peer.run(&launch)?))
+    let run = || {
+        let peer = Peer::new(&folder.join("ggml-metal.metal"), vec![above, folder.into()], &defines)?;
+        Ok(counted("llama.cpp", problem, &peer.run(&launch)?))
+    };
+    Some(run())
 }
 
 fn llama_mv(kind: &str, weights: Arg, row: usize, (n, k): (usize, usize)) -> Launch {

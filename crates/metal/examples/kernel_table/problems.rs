@@ -42,10 +42,14 @@ pub enum StandardProblem {
     Decode { heads: usize, groups: usize, keys: usize, width: usize },
     /// As many queries as keys.
     Prefill { heads: usize, keys: usize, width: usize },
+    /// Softmax of rows.
+    Softmax { rows: usize, width: usize },
+    /// RMS norm of rows, with weights.
+    RmsNorm { rows: usize, width: usize },
 }
 
 /// Small enough to be counted in seconds, large enough that edges do not matter.
-pub const PROBLEMS: [StandardProblem; 12] = [
+pub const PROBLEMS: [StandardProblem; 14] = [
     StandardProblem::Gemm { size: 256, dtype: DType::F32 },
     StandardProblem::Gemm { size: 256, dtype: DType::F16 },
     StandardProblem::Gemv { n: 512, k: 1024 },
@@ -58,6 +62,8 @@ pub const PROBLEMS: [StandardProblem; 12] = [
     StandardProblem::QuantGemm { format: BlockFormat::Q4_K, m: 64, n: 256, k: 512 },
     StandardProblem::Decode { heads: 8, groups: 2, keys: 512, width: 128 },
     StandardProblem::Prefill { heads: 2, keys: 128, width: 64 },
+    StandardProblem::Softmax { rows: 64, width: 1024 },
+    StandardProblem::RmsNorm { rows: 64, width: 1024 },
 ];
 
 impl StandardProblem {
@@ -73,6 +79,8 @@ impl StandardProblem {
             StandardProblem::Prefill { heads, keys, width } => {
                 format!("attention, {keys} queries, {heads} heads of {width}, {keys} keys")
             }
+            StandardProblem::Softmax { rows, width } => format!("softmax {rows}×{width}"),
+            StandardProblem::RmsNorm { rows, width } => format!("rms_norm {rows}×{width}"),
         }
     }
 
@@ -85,6 +93,7 @@ impl StandardProblem {
             StandardProblem::Gemv { .. }
             | StandardProblem::Decode { .. }
             | StandardProblem::Prefill { .. } => "f16".into(),
+            StandardProblem::Softmax { .. } | StandardProblem::RmsNorm { .. } => "f32".into(),
         }
     }
 
@@ -109,6 +118,14 @@ impl StandardProblem {
             StandardProblem::Prefill { heads, keys, width } => {
                 let of = || f16([1, heads, keys, width]);
                 build::attention(&of(), &of(), &of(), AttentionOptions::default())
+            }
+            StandardProblem::Softmax { rows, width } => {
+                build::softmax(&rig.floats(&noise(1, rows * width), [rows, width], DType::F32), -1, false)
+            }
+            StandardProblem::RmsNorm { rows, width } => {
+                let weight = rig.floats(&noise(2, width), [width], DType::F32);
+                let x = rig.floats(&noise(1, rows * width), [rows, width], DType::F32);
+                build::rms_norm(&x, Some(&weight), 1e-5)
             }
         };
         made.expect("standard problems are well formed")

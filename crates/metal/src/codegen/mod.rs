@@ -1,7 +1,8 @@
-//! From a step to the code around its kernel: types, `Args`, `Env`, `in0 …`, `finish`.
+//! Code generation for a step, around its kernel: types, `Args`, `Env`, `in0 …`, `finish`.
 //!
-//! The source of a pipeline is `kernels/prelude.metal`, defines, this code, and the family's file, in that order. The text depends on
-//! dtypes, ranks, scalar programs and variant only; extents, strides, offsets and scalar parameters are data in `Args`.
+//! The source of a pipeline is `kernels/prelude.metal`, defines, this code, and the family's file, in that order. The
+//! text depends only on dtypes, ranks, scalar programs and variant; extents, strides, offsets and scalar parameters
+//! are data in `Args`.
 
 mod msl;
 mod step;

@@ -1,4 +1,4 @@
-//! MSL: how fused code is written in it, and the bytes of `Args`, described once for host and kernel.
+//! MSL syntax for fused code, and the layout of `Args`, defined once for host and kernel.
 
 use smallvec::SmallVec;
 use std::fmt::Write;

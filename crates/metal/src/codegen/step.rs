@@ -1,4 +1,4 @@
-//! The text of a step.
+//! The generated source of a step.
 
 use super::msl::{Args, Msl, storage};
 use std::fmt::Write;

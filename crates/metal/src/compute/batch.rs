@@ -1,4 +1,4 @@
-//! Batches: launches that go to the device as one command buffer.
+//! Batches: dispatches submitted to the device as one command buffer.
 
 use super::buffer::Lent;
 use super::{Buffer, Device, Kernel};
@@ -27,7 +27,7 @@ impl Argument {
     }
 }
 
-/// Launches in the making. They may overlap unless a barrier stands between them.
+/// A batch of dispatches under construction. They may overlap unless a barrier separates them.
 pub struct Batch {
     device: Device,
     items: Vec<Item>,
@@ -51,15 +51,15 @@ struct Launch {
 pub struct Timing {
     /// Seconds on the device, in all.
     pub seconds: f64,
-    /// Seconds of each launch, where they were asked for.
+    /// Seconds of each dispatch, if requested.
     pub launches: Vec<f64>,
     /// Counters of each launch, where the device counts (SoftMetal with `profile`).
     pub profiles: Vec<DispatchProfile>,
 }
 
-/// Inline bytes that Metal takes at most.
+/// Maximum size of inline bytes in Metal.
 const MAX_INLINE: usize = 4096;
-/// Arguments that Metal takes at most.
+/// Maximum number of arguments in Metal.
 const MAX_ARGUMENTS: usize = 31;
 
 impl Batch {
@@ -89,23 +89,23 @@ impl Batch {
     ) -> Result<Batch> {
         let fail = |detail: String| Err(self.device.error(format!("kernel `{}`: {detail}", kernel.name())));
         if kernel.device != self.device {
-            return fail("it was compiled for another device".into());
+            return fail("the kernel was compiled for another device".into());
         }
         let count: u64 = threads.iter().map(|&n| u64::from(n)).product();
         if count == 0 || count > u64::from(kernel.max_threads()) {
             return fail(format!(
-                "groups of {threads:?} threads; there must be 1 to {}",
+                "threadgroups of {threads:?} threads; must be 1 to {}",
                 kernel.max_threads()
             ));
         }
         if arguments.len() > MAX_ARGUMENTS {
-            return fail(format!("{} arguments; Metal takes {MAX_ARGUMENTS}", arguments.len()));
+            return fail(format!("{} arguments; Metal supports at most {MAX_ARGUMENTS}", arguments.len()));
         }
         let limit = self.device.facts().max_threadgroup_memory;
         if !threadgroup_memory.is_multiple_of(16) || kernel.threadgroup_memory() + threadgroup_memory > limit
         {
             return fail(format!(
-                "{threadgroup_memory} bytes of threadgroup memory; there must be a multiple of 16, at most {limit} with the kernel's own {}",
+                "{threadgroup_memory} bytes of threadgroup memory; must be a multiple of 16, and at most {limit} together with the kernel's own {}",
                 kernel.threadgroup_memory()
             ));
         }
@@ -115,11 +115,14 @@ impl Batch {
                     return fail(format!("argument {index} is a buffer of another device"));
                 }
                 Argument::Buffer(buffer, offset) if *offset >= buffer.len() => {
-                    return fail(format!("argument {index} starts at byte {offset} of {}", buffer.len()));
+                    return fail(format!(
+                        "argument {index} starts at byte {offset} of a buffer of {}",
+                        buffer.len()
+                    ));
                 }
                 Argument::Bytes(bytes) if bytes.is_empty() || bytes.len() > MAX_INLINE => {
                     return fail(format!(
-                        "argument {index} has {} bytes; there must be 1 to {MAX_INLINE}",
+                        "argument {index} has {} bytes; must be 1 to {MAX_INLINE}",
                         bytes.len()
                     ));
                 }
@@ -136,7 +139,7 @@ impl Batch {
         Ok(self)
     }
 
-    /// Lets later launches see what earlier ones wrote.
+    /// Makes earlier writes visible to later dispatches.
     #[must_use]
     pub fn barrier(mut self) -> Batch {
         self.items.push(Item::Barrier);
@@ -150,12 +153,12 @@ impl Batch {
         Ok(Pending { device: self.device.clone(), running: Some(running), _lent: lent })
     }
 
-    /// Runs the batch to its end.
+    /// Runs the batch to completion.
     pub fn run(self) -> Result<Timing> {
         self.start()?.wait()
     }
 
-    /// Runs each launch in a command buffer of its own, one after the other, and returns the time of each.
+    /// Runs each dispatch in its own command buffer, one after the other, and returns the time of each.
     pub fn run_timed(self) -> Result<Timing> {
         let _lent = self.lend()?;
         let mut timing = Timing::default();
@@ -222,7 +225,7 @@ fn bound(argument: &Argument) -> driver::Argument<'_> {
     }
 }
 
-/// A batch that was started. Dropping it waits for its end.
+/// A running batch. Dropping it waits for completion.
 pub struct Pending {
     device: Device,
     running: Option<Box<dyn Running>>,
@@ -230,7 +233,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Waits for the end.
+    /// Waits for completion.
     pub fn wait(mut self) -> Result<Timing> {
         let Some(running) = self.running.take() else { return Ok(Timing::default()) };
         let Finished { seconds, profiles, .. } = running.wait().map_err(|e| self.device.failed(e))?;

@@ -1,4 +1,4 @@
-//! Buffers that host and kernels take turns with.
+//! Buffers that host and kernels access in turn.
 
 use super::Device;
 use crate::memory::MetalMemory;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wootz_backend::DeviceMemory;
 use wootz_ir::Result;
 
-/// Memory of a device. Clones are the same memory; the last one gives it back to the pool.
+/// Device memory. Clones share it; the last one returns it to the pool.
 #[derive(Clone)]
 pub struct Buffer(pub(super) Arc<Inner>);
 
@@ -31,12 +31,12 @@ impl Buffer {
         Buffer(Arc::new(Inner { device: device.clone(), memory, use_: Mutex::default() }))
     }
 
-    /// Its length in bytes.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.0.memory.len()
     }
 
-    /// Never: buffers have at least one byte.
+    /// Always false: buffers have at least one byte.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -47,7 +47,7 @@ impl Buffer {
         let start = self.host("read")?;
         let mut use_ = self.0.use_.lock();
         if use_.runs > 0 {
-            return Err(self.0.device.error("read: a batch that uses the buffer has not ended".into()));
+            return Err(self.0.device.error("read: a batch that uses the buffer has not completed".into()));
         }
         use_.readers += 1;
         Ok(Contents {
@@ -62,13 +62,13 @@ impl Buffer {
     pub fn write<T: NoUninit>(&self, values: &[T]) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         if bytes.len() > self.len() {
-            let detail = format!("write: {} bytes into a buffer of {}", bytes.len(), self.len());
+            let detail = format!("write: {} bytes exceed a buffer of {}", bytes.len(), self.len());
             return Err(self.0.device.error(detail));
         }
         let start = self.host("write")?;
         let use_ = self.0.use_.lock();
         if use_.runs > 0 || use_.readers > 0 {
-            let detail = "write: the buffer is being read, or a batch that uses it has not ended".into();
+            let detail = "write: the buffer is being read, or a batch that uses it has not completed".into();
             return Err(self.0.device.error(detail));
         }
         // SAFETY: the length was checked, and the lock keeps readers and batches away.
@@ -78,13 +78,13 @@ impl Buffer {
 
     fn host(&self, what: &str) -> Result<*mut u8> {
         self.0.memory.start().ok_or_else(|| {
-            self.0
-                .device
-                .error(format!("{what}: the host cannot see a private buffer; copy it with a kernel"))
+            self.0.device.error(format!(
+                "{what}: a private buffer is not accessible from the host; copy it with a kernel"
+            ))
         })
     }
 
-    /// Hands the buffer to a batch until the guard is dropped.
+    /// Lends the buffer to a batch until the guard is dropped.
     pub(super) fn lend(&self) -> Result<Lent> {
         let mut use_ = self.0.use_.lock();
         if use_.readers > 0 {
@@ -96,7 +96,7 @@ impl Buffer {
     }
 }
 
-/// A buffer in the hands of a batch.
+/// A buffer lent to a batch.
 pub(super) struct Lent(Buffer);
 
 impl Drop for Lent {
@@ -105,7 +105,7 @@ impl Drop for Lent {
     }
 }
 
-/// A buffer's content, read in place. No batch can use the buffer while it is held.
+/// A buffer's content, read in place. No batch can use the buffer while this is held.
 pub struct Contents<'a, T> {
     buffer: &'a Buffer,
     start: *const T,

@@ -1,9 +1,9 @@
-//! Kernels, and thread-group sizes that suit them.
+//! Kernels, and suitable threadgroup sizes.
 
 use super::Device;
 use crate::driver::Pipeline;
 
-/// A compiled kernel. Clones are the same one.
+/// A compiled kernel. Clones share it.
 #[derive(Clone)]
 pub struct Kernel {
     pub(super) device: Device,
@@ -19,7 +19,7 @@ impl Kernel {
         Kernel { device: device.clone(), name: name.into(), pipeline }
     }
 
-    /// Its name in the source.
+    /// Name in the source.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -39,7 +39,7 @@ impl Kernel {
         self.pipeline.static_memory()
     }
 
-    /// Threads per group for `points` threads in a row: whole simdgroups, as many as help, no more than are needed.
+    /// A threadgroup size for `points` consecutive threads: whole simdgroups, no more than needed.
     pub fn group_1d(&self, points: usize) -> [u32; 3] {
         let lanes = self.simd_width().max(1);
         let most = (self.max_threads().min(COMFORTABLE) / lanes * lanes).max(1);
@@ -47,7 +47,7 @@ impl Kernel {
         [needed.min(most as usize) as u32, 1, 1]
     }
 
-    /// The same as a power of two, for reductions in a tree.
+    /// The same as a power of two, for tree reductions.
     pub fn group_power_of_two(&self, points: usize) -> [u32; 3] {
         let [threads, ..] = self.group_1d(points);
         [1 << threads.ilog2(), 1, 1]

@@ -1,10 +1,11 @@
-//! Metal without tensors: devices, buffers and kernels of your own.
+//! Metal without tensors: devices, buffers and user-defined kernels.
 //!
 //! ```no_run
 //! use wootz_metal::{Argument, Device, Grid};
 //! # fn main() -> wootz_ir::Result<()> {
 //! let device = Device::system_default()?;
-//! let source = "kernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
+//! let source = "#include <metal_stdlib>
+//!     kernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }";
 //! let twice = device.kernel(source, "twice", &[])?;
 //! let x = device.buffer_from(&[1.0f32, 2.0, 3.0])?;
 //! device.batch().dispatch(&twice, &[Argument::from(&x)], Grid::Threads([3, 1, 1]), [3, 1, 1])?.run()?;
@@ -12,9 +13,10 @@
 //! # Ok(()) }
 //! ```
 //!
-//! **Promised**: sizes, bindings and owners are checked before anything runs; a buffer that a batch uses cannot be read or written until
-//! the batch has ended, and one that is being read cannot be used by a batch; both are errors, not races. **Not promised**: that a
-//! kernel stays inside its buffers. On Apple's GPUs nothing checks that; SoftMetal does with [`SoftOptions::sanitize`].
+//! **Promised**: sizes, bindings and devices are checked before anything runs; a buffer that a batch uses cannot be
+//! read or written until the batch has completed, and one that is being read cannot be used by a batch; both are
+//! errors, not races. **Not promised**: that a kernel stays inside its buffers. On Apple's GPUs nothing checks that;
+//! SoftMetal does with [`SoftOptions::sanitize`].
 
 mod batch;
 mod buffer;
@@ -33,7 +35,7 @@ use std::sync::Arc;
 use wootz_backend::MemoryStats;
 use wootz_ir::{Error, Result};
 
-/// A Metal device. Clones are the same device.
+/// A Metal device. Clones refer to the same device.
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
@@ -46,17 +48,17 @@ struct Inner {
 const CACHED_BLOCKS: usize = 128;
 
 impl Device {
-    /// The system's GPU on Apple's systems, and an error where it cannot be used; the software device elsewhere.
+    /// The system's GPU on Apple's systems, or an error if it is unusable; the software device elsewhere.
     pub fn system_default() -> Result<Device> {
         #[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
         return match driver::apple::AppleDevice::new() {
             Ok(device) => Ok(Device::over(Arc::new(device))),
-            Err(e) => Err(Error::Device { device: "metal".into(), detail: e.to_string() }),
+            Err(e) => Err(Error::driver("metal", e)),
         };
         #[cfg(all(feature = "softmetal", not(any(target_vendor = "apple", feature = "apple-on-linux"))))]
         return Device::soft(&SoftOptions::default());
         #[cfg(not(any(feature = "softmetal", target_vendor = "apple")))]
-        Err(Error::Device { device: "metal".into(), detail: crate::backend::NO_DEVICE.into() })
+        Err(Error::device("metal", crate::backend::NO_DEVICE))
     }
 
     /// The software device; an error where clang is missing.
@@ -64,7 +66,7 @@ impl Device {
     pub fn soft(options: &SoftOptions) -> Result<Device> {
         match driver::open_soft(options) {
             Ok(device) => Ok(Device::over(device)),
-            Err(e) => Err(Error::Device { device: "metal".into(), detail: e.to_string() }),
+            Err(e) => Err(Error::driver("metal", e)),
         }
     }
 
@@ -91,7 +93,7 @@ impl Device {
         Device(Arc::new(Inner { driver, pools }))
     }
 
-    /// What the device is and allows.
+    /// Properties and limits of the device.
     pub fn facts(&self) -> &Facts {
         self.0.driver.facts()
     }
@@ -100,7 +102,7 @@ impl Device {
     pub fn buffer(&self, bytes: usize, storage: Storage) -> Result<Buffer> {
         let limit = self.facts().max_buffer;
         if bytes == 0 || bytes > limit {
-            let detail = format!("a buffer of {bytes} bytes: there must be 1 to {limit}");
+            let detail = format!("invalid buffer size of {bytes} bytes; must be 1 to {limit}");
             return Err(self.error(detail));
         }
         Ok(Buffer::new(self, self.0.pools.take(bytes, storage, "a buffer")?))
@@ -140,11 +142,11 @@ impl Device {
     }
 
     fn error(&self, detail: String) -> Error {
-        Error::Device { device: self.facts().name.clone(), detail }
+        Error::device(self.facts().name.clone(), detail)
     }
 
     fn failed(&self, e: DriverError) -> Error {
-        self.error(e.to_string())
+        Error::driver(self.facts().name.clone(), e)
     }
 }
 

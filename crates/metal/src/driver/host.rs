@@ -1,4 +1,4 @@
-//! The driver for Apple's Metal over SoftMetal: what runs on a Mac runs here, on the machine that the options describe.
+//! The driver for Apple's Metal over SoftMetal: the code of a Mac, running on the machine that the options describe.
 
 use super::apple::AppleDevice;
 use super::soft::SoftOptions;

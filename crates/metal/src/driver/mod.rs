@@ -1,9 +1,9 @@
-//! The thin driver: what a compute backend needs of Metal, and nothing else.
+//! A thin driver: the part of Metal that a compute backend needs.
 //!
-//! Two implementations have this one surface: `apple` (Apple's GPUs, on macOS and iOS) and `soft` (SoftMetal, everywhere, as a feature).
-//! Nothing outside of this folder knows which one runs. Objects are `Send + Sync`; batches of one device run in order, on one
-//! queue. A driver checks what its platform checks; sizes and bindings are the caller's business, and a mistake there is an error of
-//! the batch.
+//! It has two implementations: `apple` (Apple's GPUs, on macOS and iOS) and `soft` (SoftMetal, everywhere, behind a
+//! feature). Nothing outside this folder knows which one runs. Objects are `Send + Sync`; batches of one device run
+//! in order, on one queue. A driver checks what its platform checks; sizes and bindings are the caller's
+//! responsibility, and a mistake there is an error of the batch.
 
 #[cfg(any(target_vendor = "apple", feature = "apple-on-linux"))]
 pub mod apple;
@@ -21,16 +21,16 @@ pub type DispatchProfile = std::convert::Infallible;
 use std::any::Any;
 use std::sync::Arc;
 
-/// Who can see a buffer.
+/// The visibility of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Storage {
     /// Host and device, in one memory.
     Shared,
-    /// The device alone.
+    /// Device only.
     Private,
 }
 
-/// What a device is and allows.
+/// Properties and limits of a device.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The device's name.
@@ -62,7 +62,7 @@ pub struct Facts {
 /// Why the driver could not do something.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DriverError {
-    /// There is no device, or what it needs is missing.
+    /// There is no device, or it lacks something required.
     #[error("{0}")]
     Unavailable(String),
     /// The source of a kernel does not compile.
@@ -70,7 +70,7 @@ pub enum DriverError {
     Compile {
         /// The kernel.
         kernel: String,
-        /// What the compiler said.
+        /// The compiler's message.
         message: String,
     },
     /// No memory.
@@ -86,10 +86,10 @@ pub type Result<T> = std::result::Result<T, DriverError>;
 
 /// A buffer's memory.
 pub trait MemoryObject: Any + Send + Sync {
-    /// Its length in bytes.
+    /// Length in bytes.
     fn length(&self) -> usize;
 
-    /// Its first byte, where the host can see it.
+    /// Address of its first byte, if the host can access it.
     fn contents(&self) -> Option<*mut u8>;
 }
 
@@ -138,10 +138,10 @@ impl From<u32> for ConstantKey {
     }
 }
 
-/// What a pipeline is made from.
+/// The description of a pipeline.
 #[derive(Clone, Debug)]
 pub struct Program<'a> {
-    /// The whole source.
+    /// The complete source.
     pub source: &'a str,
     /// The kernel's name in it.
     pub kernel: &'a str,
@@ -181,9 +181,9 @@ pub struct Dispatch<'a> {
 /// The size of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grid {
-    /// So many whole threadgroups.
+    /// A number of complete threadgroups.
     Groups([u32; 3]),
-    /// Exactly so many threads; groups at the edges are smaller.
+    /// An exact number of threads; threadgroups at the edges are smaller.
     Threads([u32; 3]),
 }
 
@@ -199,7 +199,7 @@ pub enum Command<'a> {
 pub struct Batch<'a> {
     /// A name for people.
     pub label: &'a str,
-    /// What runs.
+    /// A dispatch.
     pub commands: &'a [Command<'a>],
     /// Dropped once the device is done with the batch.
     pub keep: Box<dyn Any + Send>,
@@ -209,7 +209,7 @@ pub struct Batch<'a> {
 /// once somebody has waited.
 pub(crate) type Keep = Arc<parking_lot::Mutex<Option<Box<dyn Any + Send>>>>;
 
-/// What a finished batch tells.
+/// Statistics of a finished batch.
 #[derive(Clone, Debug, Default)]
 pub struct Finished {
     /// Seconds on the device.
@@ -220,15 +220,15 @@ pub struct Finished {
     pub profiles: Vec<DispatchProfile>,
 }
 
-/// A batch that was handed to the device.
+/// A submitted batch.
 pub trait Running: Send {
-    /// Waits for its end.
+    /// Waits for completion.
     fn wait(self: Box<Self>) -> Result<Finished>;
 }
 
 /// A device.
 pub trait Device: Send + Sync {
-    /// What it is.
+    /// Properties of the device.
     fn facts(&self) -> &Facts;
 
     /// A buffer.
@@ -245,8 +245,8 @@ pub trait Device: Send + Sync {
         owner: Box<dyn Any + Send + Sync>,
     ) -> Result<Memory>;
 
-    /// Kernels that [`Device::pipeline`] will be asked for, where compiling many at once is cheaper. Reports no errors: those come when
-    /// the kernel is asked for.
+    /// Announces kernels that [`Device::pipeline`] will be asked for, if compiling many at once is cheaper. Reports
+    /// no errors: those are reported when a kernel is requested.
     fn prepare(&self, programs: &[Program<'_>]) {
         let _ = programs;
     }
@@ -254,13 +254,13 @@ pub trait Device: Send + Sync {
     /// Compiles a kernel.
     fn pipeline(&self, program: &Program<'_>) -> Result<Pipeline>;
 
-    /// Keeps what was compiled for the next process, where the device can.
+    /// Saves compiled pipelines for the next process, if the device supports it.
     fn persist(&self) {}
 
-    /// Starts a batch; it runs after those handed over before.
+    /// Starts a batch; it runs after those submitted before.
     fn submit(&self, batch: Batch<'_>) -> Result<Box<dyn Running>>;
 
-    /// Bytes that the process has allocated on the device, where it tells.
+    /// Bytes that the process has allocated on the device, if known.
     fn allocated(&self) -> Option<usize> {
         None
     }
@@ -274,7 +274,9 @@ fn check_offset(dispatch: &Dispatch<'_>, index: usize, memory: &Memory, offset: 
         return Ok(());
     }
     let label = dispatch.label;
-    Err(DriverError::Failed(format!("{label}: argument {index} starts at byte {offset} of {length}")))
+    Err(DriverError::Failed(format!(
+        "{label}: argument {index} starts at byte {offset} of a buffer of {length}"
+    )))
 }
 
 /// The software device. In a build with the driver for Apple's Metal on Linux, that driver over the same device.

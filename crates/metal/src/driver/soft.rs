@@ -103,7 +103,7 @@ impl PipelineObject for SoftPipeline {
 
 /// Our own object behind a handle; another driver's is a mistake of the caller.
 fn own<'a, T: Any>(object: &'a dyn Any, what: &str) -> Result<&'a T> {
-    object.downcast_ref().ok_or_else(|| DriverError::Failed(format!("a {what} of another device was used")))
+    object.downcast_ref().ok_or_else(|| DriverError::Failed(format!("cannot use a {what} of another device")))
 }
 
 fn buffer(memory: &Memory) -> Result<&softmetal::Buffer> {

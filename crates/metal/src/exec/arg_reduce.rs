@@ -1,4 +1,4 @@
-//! The position of the smallest or largest element of each row.
+//! Arg-reductions: the position of the minimum or maximum of each row.
 
 use super::{Launch, Launches, rows};
 use crate::driver::Facts;

@@ -1,4 +1,5 @@
-//! Scaled-dot-product attention: a vector variant for few rows, tiles on simdgroup matrices for many, and a plain one for other GPUs.
+//! Scaled-dot-product attention: a vector variant for few rows, a tiled one with simdgroup matrices for many, and a
+//! plain one for other GPUs.
 
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
@@ -23,7 +24,7 @@ const WIDEST: usize = 256;
 pub fn launches(step: &Step, facts: &Facts, spec: AttentionSpec) -> Result<Launches> {
     let plain: Option<Vec<&Load>> = step.inputs.iter().map(|input| input.plain()).collect();
     let Some(loads) = plain else {
-        return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
+        return refuse(step, facts, "its operands are not in memory, as requested from the planner");
     };
     if step.shape.count() == 0 {
         return Ok(Launches::default());

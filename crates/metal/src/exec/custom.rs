@@ -1,4 +1,4 @@
-//! A user's own MSL: operands at buffers 0, 1, …, the result behind them.
+//! User-defined MSL: operands at buffers 0, 1, …, the result after them.
 
 use super::{Launch, Launches, refuse};
 use crate::driver::{Constant, ConstantKey, Facts};
@@ -17,7 +17,7 @@ pub fn launches(step: &Step, facts: &Facts, kernel: &Arc<CustomKernel>) -> Resul
     let mut launch = Launch::new(&[], "custom");
     let limit = facts.max_threads as usize;
     if source.group.contains(&0) || source.group.iter().product::<usize>() > limit {
-        let reason = format!("groups of {:?} threads; there must be 1 to {limit}", source.group);
+        let reason = format!("threadgroups of {:?} threads; must be 1 to {limit}", source.group);
         return refuse(step, facts, &reason);
     }
     if source.grid.iter().any(|&n| n > u32::MAX as usize) {

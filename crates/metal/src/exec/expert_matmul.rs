@@ -19,7 +19,7 @@ const SORTED_FROM: usize = 4;
 
 pub fn launches(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launches> {
     let (Some(x), Some(bytes)) = (step.inputs[0].plain(), step.inputs[1].plain()) else {
-        return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
+        return refuse(step, facts, "its operands are not in memory, as requested from the planner");
     };
     if step.shape.count() == 0 {
         return Ok(Launches::default());
@@ -28,11 +28,7 @@ pub fn launches(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launc
     let unit = DType::of_format(format).map_or(format.alignment(), DType::size);
     let aligned = [bytes.offset, bytes.strides[0].unsigned_abs(), bytes.strides[1].unsigned_abs()];
     if bytes.strides[2] != 1 || aligned.iter().any(|at| !at.is_multiple_of(unit)) {
-        return refuse(
-            step,
-            facts,
-            "the rows of its matrices are not aligned as their format asks; copy them",
-        );
+        return refuse(step, facts, "the rows of its matrices are not aligned for their format; copy them");
     }
     let (experts, n, k) = (bytes.shape[0], bytes.shape[1], x.shape[1]);
     let slots = step.shape[1];
@@ -45,7 +41,7 @@ pub fn launches(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launc
     let dims: Vec<u64> =
         [pairs, n, k, 1, slots, experts, tiles, pairs, 0].into_iter().map(|n| n as u64).collect();
     let on_blocks = |launch: Launch| {
-        let mut launch = launch.define("FORMAT", format.name()).define("X_UNIT", x.strides[1] == 1);
+        let mut launch = launch.format(format).define("X_UNIT", x.strides[1] == 1);
         launch = launch.define("EXPERTS", 1);
         launch.dims = dims.clone();
         launch

@@ -1,4 +1,4 @@
-//! Reading and writing by index: gather, scatter, write-at, and gathering from quantised rows.
+//! Gather, scatter, write-at, and gathering of quantised rows.
 
 use super::{Launch, Launches, refuse};
 use crate::codegen::{Parts, storage};
@@ -57,7 +57,7 @@ pub fn scatter(step: &Step, facts: &Facts, axis: u8, mode: ScatterMode) -> Resul
     }
     let reached = points.count() / points[axis as usize] * target[axis as usize];
     if points.count() >= u32::MAX as usize || reached > u32::MAX as usize {
-        return refuse(step, facts, "it sets more elements than 32 bits count");
+        return refuse(step, facts, "it sets more elements than fit in 32 bits");
     }
     let parts = Parts { inputs: false, epilogue: false, four: false, input_four: false, scratch: true };
     let mut clear = over("scatter_clear", kernels!("lanes", "index", "scatter"), reached).define("CLEARS", 1);
@@ -84,7 +84,7 @@ pub fn quant_gather(step: &Step, facts: &Facts, format: BlockFormat) -> Result<L
     let rows = step.shape.count() / width;
     let load = step.inputs[0].plain();
     if load.is_none_or(|load| load.layout.shape[1] > 1 && load.layout.strides[1] != 1) {
-        return refuse(step, facts, "the bytes of a quantised row must lie one after the other");
+        return refuse(step, facts, "the bytes of a quantised row must be contiguous");
     }
     // A pair of runs of 16 values, or one value.
     let unit = if format.is_float() { 1 } else { 32 };
@@ -97,7 +97,7 @@ pub fn quant_gather(step: &Step, facts: &Facts, format: BlockFormat) -> Result<L
     launch.dims = vec![rows as u64, width as u64, step.input_shapes[0][0] as u64, unit as u64];
     Ok(match DType::of_format(format) {
         Some(dtype) => launch.define("FLOATS", storage(dtype)),
-        None => launch.define("FORMAT", format.name()),
+        None => launch.format(format),
     }
     .alone())
 }

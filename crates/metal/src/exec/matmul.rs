@@ -1,8 +1,8 @@
-//! Matrix products: from a problem to a configuration, and from that to launches.
+//! Matrix products: from a problem to a configuration, and from that to dispatches.
 //!
-//! Products with at most eight rows or columns go to `gemv.metal`, other floats to `gemm.metal` where the GPU has simdgroup matrices,
-//! and the rest (integers, other GPUs) to `gemm_tiled.metal`. A grid too small to fill a GPU is widened by splitting k, whose parts
-//! `split_sum.metal` adds up.
+//! Products with at most eight rows or columns go to `gemv.metal`, other float products to `gemm.metal` if the GPU
+//! has simdgroup matrices, and the rest (integers, other GPUs) to `gemm_tiled.metal`. If the grid is too small to
+//! fill a GPU, k is split, and `split_sum.metal` adds up the parts.
 
 use super::{Launch, Launches, refuse};
 use crate::codegen::Parts;
@@ -60,7 +60,7 @@ impl std::ops::Deref for StridedMatmul {
 
 pub fn launches(step: &Step, facts: &Facts, extents: MatmulProblem) -> Result<Launches> {
     let (Some(a), Some(b)) = (step.inputs[0].plain(), step.inputs[1].plain()) else {
-        return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
+        return refuse(step, facts, "its operands are not in memory, as requested from the planner");
     };
     let axes = step.input_shapes[0].rank() - 2;
     let problem = StridedMatmul {

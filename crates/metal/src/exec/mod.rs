@@ -1,4 +1,4 @@
-//! From a step to launches: one file per kernel family, named like its `.metal` file.
+//! From steps to dispatches: one file per kernel family, named like its `.metal` file.
 
 mod arg_reduce;
 mod attention;
@@ -22,7 +22,7 @@ use crate::driver::{Constant, ConstantKey, Facts, Grid};
 use crate::source::Texts;
 use std::sync::Arc;
 use wootz_gpu::problem::MatmulProblem;
-use wootz_ir::{CustomKernel, Result};
+use wootz_ir::{BlockFormat, CustomKernel, Result};
 use wootz_plan::{Kernel, Step};
 
 /// One launch of a kernel for a step.
@@ -72,6 +72,15 @@ impl Launch {
     pub fn define(mut self, name: &'static str, value: impl ToString) -> Launch {
         self.defines.push((name, value.to_string()));
         self
+    }
+
+    /// The block format that a kernel of `blocks.metal` reads, and the points of its grid if it has one.
+    #[must_use]
+    pub fn format(self, format: BlockFormat) -> Launch {
+        let launch = self.define("FORMAT", format.name());
+        let Some(grid) = format.grid() else { return launch };
+        let points: Vec<String> = grid.points.iter().map(u16::to_string).collect();
+        launch.define("GRID", points.join(","))
     }
 
     /// Groups of `threads` that cover `points`, one each, but no more groups than `most`.

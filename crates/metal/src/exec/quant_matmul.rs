@@ -1,8 +1,8 @@
 //! Products with quantised matrices.
 //!
-//! Up to eight vectors (and more, where there are no simdgroup matrices) go to `quant_gemv.metal`, else to `quant_gemm.metal`; both read the
-//! blocks as they are. Matrices of plain floats take the kernels of [`super::matmul`]. Bytes that are not aligned as their format
-//! asks, or not side by side, are packed first.
+//! Products with up to eight vectors (or more, without simdgroup matrices) go to `quant_gemv.metal`, others to
+//! `quant_gemm.metal`; both read the blocks in place. Matrices of plain floats use the kernels of [`super::matmul`].
+//! Bytes that are misaligned for their format or not contiguous are packed first.
 
 use super::matmul::{StridedMatmul, Strides, product};
 use super::{Launch, Launches, refuse};
@@ -40,7 +40,7 @@ const FEW: usize = 8;
 
 pub fn launches(step: &Step, facts: &Facts, format: BlockFormat) -> Result<Launches> {
     let (Some(x), Some(bytes)) = (step.inputs[0].plain(), step.inputs[1].plain()) else {
-        return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
+        return refuse(step, facts, "its operands are not in memory, as requested from the planner");
     };
     if step.shape.count() == 0 {
         return Ok(Launches::default());
@@ -101,7 +101,7 @@ fn blocks(x: &Layout, n: usize, format: BlockFormat, weights: &Weights, facts: &
     let m: usize = x.shape[..lead].iter().product();
     let matrices = facts.simdgroup_matrix && facts.simd_width == 32;
     let mut launch = if m <= FEW || !matrices { few(m, n, facts) } else { many(m, n) };
-    launch = launch.define("FORMAT", format.name()).define("X_UNIT", x.strides[lead] == 1);
+    launch = launch.format(format).define("X_UNIT", x.strides[lead] == 1);
     launch.dims = vec![m as u64, n as u64, x.shape[lead] as u64, lead as u64, 0, 0, 0, 0];
     launch.dims.push(weights.pitch.unwrap_or(0) as u64);
     weights.packed(launch)

@@ -1,4 +1,4 @@
-//! What kernels that take a row per threadgroup share: how many threads, and whether four elements go in one access.
+//! Common code of kernels with a threadgroup per row: the number of threads, and vectorised access to four elements.
 
 use super::{Launch, refuse};
 use crate::codegen::{Parts, takes_four};
@@ -59,6 +59,6 @@ pub fn launch(
 pub fn groups(step: &Step, facts: &Facts, rows: usize, threads: u32) -> Result<u32> {
     match u32::try_from(rows) {
         Ok(rows) if rows.checked_mul(threads).is_some() => Ok(rows),
-        _ => refuse(step, facts, &format!("{rows} rows of {threads} threads are more than one launch has")),
+        _ => refuse(step, facts, &format!("{rows} rows of {threads} threads exceed a single dispatch")),
     }
 }

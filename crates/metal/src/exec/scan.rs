@@ -1,4 +1,4 @@
-//! Running sums and products along rows; few long ones in two passes.
+//! Cumulative sums and products along rows; a few long rows take two passes.
 
 use super::reduce::combination;
 use super::{Launch, Launches, rows};

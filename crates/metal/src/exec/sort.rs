@@ -1,4 +1,5 @@
-//! Sorting rows: tiles in threadgroup memory, then merges; where only the first few are wanted, tiles of the firsts of tiles.
+//! Row sorting: tiles in threadgroup memory, then merges; for top-k, repeated selection of each tile's first
+//! elements.
 
 use super::{Launch, Launches, refuse};
 use crate::codegen::{Msl, Parts};
@@ -45,7 +46,7 @@ pub fn launches(step: &Step, facts: &Facts, order: Order) -> Result<Launches> {
         || (!step.wide && generation / 2 > i32::MAX as usize)
         || width >= u32::MAX as usize
     {
-        return refuse(step, facts, &format!("{rows} rows of {width} elements are too many to sort at once"));
+        return refuse(step, facts, &format!("{rows} rows of {width} elements are too many for one sort"));
     }
     let dims = |run: usize, from: usize, to: usize| {
         [rows, width, limit, run, from * generation / 4, to * generation / 4].map(|n| n as u64).to_vec()
@@ -82,7 +83,8 @@ struct Rows {
     element: usize,
 }
 
-/// The first `limit` of each tile, then of tiles of those, until one tile is left: the rows are read once and never sorted as a whole.
+/// The first `limit` elements of each tile, then of tiles of those, until one tile is left: rows are read once and
+/// never sorted completely.
 fn selection(of: Rows, base: &dyn Fn(&'static str) -> Launch) -> Launches {
     let Rows { rows, limit, element, .. } = of;
     // What a pass leaves of a row: the firsts of each tile, side by side.

@@ -13,7 +13,7 @@ const MOST_THREADS: usize = 256;
 
 pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
     if step.inputs.iter().any(|input| input.plain().is_none()) {
-        return refuse(step, facts, "its operands are not in memory, which the planner was asked for");
+        return refuse(step, facts, "its operands are not in memory, as requested from the planner");
     }
     let [steps, heads, width] = step.input_shapes[0][..] else {
         unreachable!("wkv7 takes inputs of three axes")

@@ -1,7 +1,7 @@
 //! `NSArray`, `NSMutableArray`, `NSSet` and `NSMutableSet`.
 
 use super::{NSARRAY, root};
-use crate::abi::{Bool, Id, methods};
+use crate::abi::{Bool, Id, NSRange, Out, methods};
 use crate::objc::object::{self, Strong};
 use crate::report::raise;
 use parking_lot::RwLock;
@@ -86,6 +86,18 @@ methods! { pub ARRAY;
     "objectAtIndexedSubscript:" (this, index: usize) -> Id { at(this, index) }
     "firstObject" (this) -> Id { own(this).0.read().first().map_or(Id::NIL, Strong::id) }
     "lastObject" (this) -> Id { own(this).0.read().last().map_or(Id::NIL, Strong::id) }
+    "getObjects:" (this, into: Out) {
+        for (i, item) in own(this).0.read().iter().enumerate() {
+            // SAFETY: the sender gave room for all objects.
+            unsafe { into.0.add(i).write(item.id()) };
+        }
+    }
+    "getObjects:range:" (this, into: Out, range: NSRange) {
+        for i in 0..range.length {
+            // SAFETY: the sender gave room for so many objects.
+            unsafe { into.0.add(i).write(at(this, range.location + i)) };
+        }
+    }
     "containsObject:" (this, item: Id) -> Bool { own(this).0.read().iter().any(|i| root::equal(i.id(), item)).into() }
     "countByEnumeratingWithState:objects:count:" (this, state: *mut c_void, room: *mut c_void, length: usize) -> usize {
         enumerate(&own(this).0.read(), state, room, length)

@@ -1,4 +1,4 @@
-//! `NSBundle`, `NSProcessInfo` and `NSFileManager`: where the program is, what it was started with, which files there are.
+//! `NSBundle`, `NSProcessInfo` and `NSFileManager`: the program's location, its arguments, and files.
 
 use super::names::{NSFileType, NSFileTypeRegular, NSFileTypeSymbolicLink};
 use super::{NSBUNDLE, NSFILE_MANAGER, NSPROCESS_INFO, array, dictionary, error, root, string, url};

@@ -1,4 +1,5 @@
-//! `NSDictionary` and `NSMutableDictionary`: pairs in order, searched one by one, for the few macros and options of a Metal program.
+//! `NSDictionary` and `NSMutableDictionary`: ordered pairs with linear search, for the few macros and options of a
+//! Metal program.
 
 use super::{NSDICTIONARY, array, root};
 use crate::abi::{Id, methods};

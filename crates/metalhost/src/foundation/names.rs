@@ -1,4 +1,4 @@
-//! Strings of Foundation that programs refer to by symbol, laid out as compilers lay out literals.
+//! Foundation's string constants, laid out as compilers lay out literals.
 #![allow(non_upper_case_globals, reason = "the names are Foundation's")]
 
 use super::CONSTANT_STRING_REFERENCE;

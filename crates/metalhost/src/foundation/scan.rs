@@ -1,4 +1,4 @@
-//! `NSCharacterSet` and `NSScanner`, as far as programs read their own sources with them.
+//! `NSCharacterSet` and `NSScanner`, as far as programs use them to parse their own sources.
 
 use super::{NSCHARACTER_SET, NSSCANNER, string};
 use crate::abi::{Bool, Id, Out, methods};

@@ -1,4 +1,5 @@
-//! Binary archives: which pipelines were compiled before. Not thread-safe, as Apple's: a use while another thread adds is reported.
+//! Binary archives: which pipelines have been compiled. Not thread-safe, like Apple's: use during another thread's
+//! addition is reported.
 
 use super::library::Function;
 use super::{ARCHIVE as ARCHIVE_CLASS, descriptor, options};

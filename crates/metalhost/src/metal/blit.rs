@@ -83,7 +83,7 @@ fn own(this: Id) -> &'static Encoder {
 }
 
 methods! { pub ENCODER;
-    "device" (this) -> Id { Id::NIL }
+    "device" (this) -> Id { own(this).command().device() }
     "copyFromBuffer:sourceOffset:toBuffer:destinationOffset:size:" (this, from: Id, at: usize, to: Id, target: usize, bytes: usize) {
         let encoder = own(this);
         let mut state = encoder.state();

@@ -3,6 +3,7 @@
 use super::BUFFER as BUFFER_CLASS;
 use super::device::Device;
 use super::hazard::Uses;
+use super::heap::{Member, Place};
 use super::options::{self, Fault};
 use crate::abi::{Id, NSRange, methods};
 use crate::foundation::string;
@@ -11,6 +12,7 @@ use crate::objc::object::{self, Strong};
 use crate::report::{Kind, raise, report};
 use softmetal::StorageMode;
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 const MANAGED: usize = 1;
@@ -28,11 +30,11 @@ pub struct Buffer {
     /// `MTLResourceOptions`.
     pub options: usize,
     /// The last uses, if nothing tracks them.
-    pub uses: Option<Uses>,
+    pub uses: Option<Arc<Uses>>,
     /// Whose bytes they are, if not ours.
     pub borrowed: Option<Borrowed>,
-    /// The heap that it came from.
-    pub heap: Option<Strong>,
+    /// The heap that it came from, and where it lies there.
+    pub place: Option<Place>,
     device: Strong,
 }
 
@@ -74,8 +76,8 @@ impl Drop for Buffer {
         if let Some(device) = self.device.get::<Device>() {
             device.allocated.fetch_sub(self.soft.length(), Ordering::Relaxed);
         }
-        if let Some(heap) = self.heap.as_ref().and_then(|h| h.get::<super::heap::Heap>()) {
-            heap.give_back(self.soft.length());
+        if let Some(place) = &self.place {
+            place.leave(&self.soft);
         }
         if let Some(Borrowed { start, length, end: Some(end) }) = &self.borrowed {
             // SAFETY: deallocators take a pointer and a length.
@@ -102,7 +104,7 @@ fn adopt(
     soft: softmetal::Buffer,
     options: usize,
     borrowed: Option<Borrowed>,
-    heap: Option<Strong>,
+    place: Option<Place>,
 ) -> Id {
     let own = device.expect::<Device>("the device");
     own.allocated.fetch_add(soft.length(), Ordering::Relaxed);
@@ -110,14 +112,17 @@ fn adopt(
     let mirror = managed.then(|| own.soft.new_buffer(soft.length(), StorageMode::Shared).ok()).flatten();
     // Without a word about it, devices track buffers and heaps do not.
     let tracking = options >> 8 & 3;
-    let untracked = tracking == UNTRACKED || (tracking == 0 && heap.is_some());
-    let uses = untracked.then(Uses::default);
-    let content = Buffer { soft, mirror, options, uses, borrowed, heap, device: Strong::of(device) };
+    let untracked = tracking == UNTRACKED || (tracking == 0 && place.is_some());
+    let uses = untracked.then(Arc::<Uses>::default);
+    if let Some(place) = &place {
+        place.join(Member { soft: soft.clone(), uses: uses.clone() });
+    }
+    let content = Buffer { soft, mirror, options, uses, borrowed, place, device: Strong::of(device) };
     Strong::new(&BUFFER_CLASS, content).into_owned()
 }
 
 /// A new buffer; nil where there is no memory.
-pub fn make(device: Id, length: usize, options: usize, heap: Option<Strong>) -> Id {
+pub fn make(device: Id, length: usize, options: usize, place: Option<Place>) -> Id {
     let own = device.expect::<Device>("the device");
     check(own, length, options);
     if options::take_fault(|f| *f == Fault::NoBuffer).is_some() {
@@ -125,7 +130,7 @@ pub fn make(device: Id, length: usize, options: usize, heap: Option<Strong>) -> 
     }
     let mode = if options >> 4 & 15 == PRIVATE { StorageMode::Private } else { StorageMode::Shared };
     match own.soft.new_buffer(length, mode) {
-        Ok(soft) => adopt(device, soft, options, None, heap),
+        Ok(soft) => adopt(device, soft, options, None, place),
         Err(_) => Id::NIL,
     }
 }
@@ -185,16 +190,21 @@ methods! { pub BUFFER;
     }
     "gpuAddress" (this) -> u64 { own(this).soft.gpu_address() }
     "device" (this) -> Id { own(this).device.id() }
-    "heap" (this) -> Id { own(this).heap.as_ref().map_or(Id::NIL, Strong::id) }
-    "heapOffset" (this) -> usize { 0 }
+    "heap" (this) -> Id { own(this).place.as_ref().map_or(Id::NIL, |p| p.heap.id()) }
+    "heapOffset" (this) -> usize { own(this).place.as_ref().map_or(0, |p| p.offset) }
     "allocatedSize" (this) -> usize { own(this).soft.length() }
     "storageMode" (this) -> usize { own(this).mode() }
     "cpuCacheMode" (this) -> usize { own(this).options & 15 }
     "hazardTrackingMode" (this) -> usize { if own(this).uses.is_some() { 1 } else { 2 } }
     "resourceOptions" (this) -> usize { own(this).options }
     "setPurgeableState:" (this, _state: usize) -> usize { 2 }
-    "makeAliasable" (this) { }
-    "isAliasable" (this) -> crate::abi::Bool { false.into() }
+    "makeAliasable" (this) {
+        match &own(this).place {
+            Some(place) => place.make_aliasable(),
+            None => report(Kind::Argument, "only buffers of a heap can be made aliasable"),
+        }
+    }
+    "isAliasable" (this) -> crate::abi::Bool { own(this).place.as_ref().is_some_and(Place::is_aliasable).into() }
     "didModifyRange:" (this, range: NSRange) {
         let buffer = own(this);
         if buffer.mode() != MANAGED {

@@ -1,4 +1,4 @@
-//! Captures: there is no GPU to trace, and that is said.
+//! Captures: there is no GPU to trace, and calls report that.
 
 use super::{CAPTURE_MANAGER, CAPTURE_SCOPE};
 use crate::abi::{Bool, Id, Out, methods};

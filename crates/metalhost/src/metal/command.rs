@@ -96,6 +96,11 @@ impl Command {
         Arc::as_ptr(&self.done).addr()
     }
 
+    /// The device.
+    pub fn device(&self) -> Id {
+        self.queue.expect_queue().device.id()
+    }
+
     /// Keeps an object until the end, if the command buffer keeps what it uses.
     pub fn keep(&self, object: Id) {
         if self.retained {
@@ -251,6 +256,9 @@ fn finish(this: Strong, failure: Option<(isize, String)>) {
         let own = own(this.id());
         options::keep_profiles(own.soft.profiles());
         let failed = failure.is_some();
+        // Of a command buffer without references, which what it uses did not outlive.
+        let freed =
+            failure.as_ref().map(|(_, text)| text.clone()).filter(|text| text.contains("use after free"));
         let (handlers, kept, signals, place) = {
             let mut state = own.state.lock();
             state.error = failure.map(|(code, text)| error::make("MTLCommandBufferErrorDomain", code, text));
@@ -270,6 +278,9 @@ fn finish(this: Strong, failure: Option<(isize, String)>) {
         }
         if failed {
             check_signals(&signals);
+        }
+        if let Some(text) = freed {
+            report(Kind::UseAfterRelease, text);
         }
         drop((kept, signals, place));
         // Whoever waits is woken when nothing but the outcome is left of the command buffer.
@@ -320,7 +331,7 @@ fn own(this: Id) -> &'static Command {
 }
 
 methods! { pub COMMAND;
-    "device" (this) -> Id { own(this).queue.expect_queue().device.id() }
+    "device" (this) -> Id { own(this).device() }
     "commandQueue" (this) -> Id { own(this).queue.id() }
     "retainedReferences" (this) -> crate::abi::Bool { own(this).retained.into() }
     "computeCommandEncoder" (this) -> Id { compute::make(this, 0) }

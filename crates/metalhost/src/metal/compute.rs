@@ -5,6 +5,7 @@ use super::buffer::Buffer;
 use super::command::Command;
 use super::event::Fence;
 use super::hazard::{Before, Pass};
+use super::heap::Heap;
 use super::pipeline::Pipeline;
 use crate::abi::{Id, MTLSize, NSRange, methods};
 use crate::objc::object::{self, Strong};
@@ -13,6 +14,11 @@ use parking_lot::{Mutex, MutexGuard};
 use softmetal::{Access, BindingKind, ComputeEncoder, DispatchType, Size};
 use std::ffi::c_void;
 use std::sync::Arc;
+
+/// `MTLBarrierScopeBuffers`
+const SCOPE_BUFFERS: usize = 1;
+/// Buffers, textures and render targets.
+const ALL_SCOPES: usize = 7;
 
 /// What an encoder holds.
 #[derive(Debug)]
@@ -127,6 +133,29 @@ impl Encoder {
         }
     }
 
+    /// Kernels of this encoder may reach a resource through a pointer.
+    fn use_resource(&self, state: &mut State, resource: Id, usage: usize) {
+        let buffer = resource.expect::<Buffer>("the resource");
+        self.command().keep(resource);
+        touch(&Strong::of(resource), self.command(), (&self.pass, &state.before), usage & 2 != 0);
+        if let Some(soft) = &mut state.soft {
+            soft.use_buffer(&buffer.soft);
+        }
+    }
+
+    /// Kernels of this encoder may read anything in a heap.
+    fn use_heap(&self, heap: Id) {
+        let members = heap.expect::<Heap>("the heap").members();
+        self.command().keep(heap);
+        let State { soft: Some(soft), before, .. } = &mut *self.state() else { return };
+        for member in &members {
+            if let Some(uses) = &member.uses {
+                uses.note(&self.pass, before, false, "of a heap");
+            }
+            soft.use_buffer(&member.soft);
+        }
+    }
+
     /// Metal runs a kernel whose threadgroup memory has no length, and its validation layer complains. So it is reported and run here, with the
     /// least that there can be: the checker sees who uses more.
     fn give_group_memory(&self, state: &mut State) {
@@ -209,7 +238,7 @@ fn size(s: MTLSize) -> Size {
 }
 
 methods! { pub ENCODER;
-    "device" (this) -> Id { Id::NIL }
+    "device" (this) -> Id { own(this).command().device() }
     "dispatchType" (this) -> usize { usize::from(own(this).kind == DispatchType::Concurrent) }
     "setComputePipelineState:" (this, pipeline: Id) {
         let content = pipeline.expect::<Pipeline>("the pipeline");
@@ -263,21 +292,23 @@ methods! { pub ENCODER;
     }
     "useResource:usage:" (this, resource: Id, usage: usize) {
         let encoder = own(this);
-        encoder.command().keep(resource);
-        let state = encoder.state();
-        touch(&Strong::of(resource), encoder.command(), (&encoder.pass, &state.before), usage & 2 != 0);
+        encoder.use_resource(&mut encoder.state(), resource, usage);
     }
     "useResources:count:usage:" (this, resources: *const Id, count: usize, usage: usize) {
         let encoder = own(this);
-        let state = encoder.state();
+        let mut state = encoder.state();
         for i in 0..count {
             // SAFETY: the sender gave so many resources.
-            let resource = unsafe { *resources.add(i) };
-            encoder.command().keep(resource);
-            touch(&Strong::of(resource), encoder.command(), (&encoder.pass, &state.before), usage & 2 != 0);
+            encoder.use_resource(&mut state, unsafe { *resources.add(i) }, usage);
         }
     }
-    "useHeap:" (this, heap: Id) { own(this).command().keep(heap); }
+    "useHeap:" (this, heap: Id) { own(this).use_heap(heap); }
+    "useHeaps:count:" (this, heaps: *const Id, count: usize) {
+        for i in 0..count {
+            // SAFETY: the sender gave so many heaps.
+            own(this).use_heap(unsafe { *heaps.add(i) });
+        }
+    }
     "pushDebugGroup:" (this, _name: Id) { own(this).state().groups += 1; }
     "popDebugGroup" (this) {
         let mut state = own(this).state();
@@ -298,14 +329,29 @@ methods! { pub DISPATCH;
     }
     "dispatchThreadgroupsWithIndirectBuffer:indirectBufferOffset:threadsPerThreadgroup:" (this, buffer: Id, offset: usize, threads: MTLSize) {
         let arguments = buffer.expect::<Buffer>("the indirect buffer");
-        own(this).command().keep(buffer);
-        own(this).dispatch(|soft| soft.dispatch_threadgroups_indirect(&arguments.soft, offset, size(threads)));
+        let encoder = own(this);
+        encoder.command().keep(buffer);
+        touch(&Strong::of(buffer), encoder.command(), (&encoder.pass, &encoder.state().before), false);
+        encoder.dispatch(|soft| soft.dispatch_threadgroups_indirect(&arguments.soft, offset, size(threads)));
     }
-    "memoryBarrierWithScope:" (this, _scope: usize) {
-        if let Some(soft) = &mut own(this).state().soft { soft.memory_barrier(); }
+    "memoryBarrierWithScope:" (this, scope: usize) {
+        if scope == 0 || scope & !ALL_SCOPES != 0 {
+            report(Kind::Argument, format!("{scope} is not a scope of barriers"));
+        }
+        // A barrier for textures says nothing about buffers.
+        if scope & SCOPE_BUFFERS != 0 && let Some(soft) = &mut own(this).state().soft {
+            soft.memory_barrier();
+        }
     }
-    "memoryBarrierWithResources:count:" (this, _resources: *const Id, _count: usize) {
-        if let Some(soft) = &mut own(this).state().soft { soft.memory_barrier(); }
+    "memoryBarrierWithResources:count:" (this, resources: *const Id, count: usize) {
+        if resources.is_null() || count == 0 {
+            report(Kind::Argument, "a barrier for no resources");
+            return;
+        }
+        // SAFETY: the sender gave so many resources.
+        let buffers = (0..count).map(|i| &unsafe { *resources.add(i) }.expect::<Buffer>("the resource").soft);
+        let buffers: Vec<_> = buffers.collect();
+        if let Some(soft) = &mut own(this).state().soft { soft.memory_barrier_for(&buffers); }
     }
     "updateFence:" (this, fence: Id) {
         fence.expect::<Fence>("the fence");

@@ -1,4 +1,4 @@
-//! Descriptors: objects with settings and nothing else.
+//! Descriptors: objects that only contain settings.
 
 use crate::abi::{Bool, Id, methods};
 use crate::objc::class;

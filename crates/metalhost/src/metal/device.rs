@@ -2,14 +2,15 @@
 
 use super::options::{self, Fault, Options};
 use super::{
-    DEVICE as DEVICE_CLASS, archive, buffer, descriptor, event, heap, library, pipeline, queue, residency,
+    ARCHITECTURE as ARCHITECTURE_CLASS, DEVICE as DEVICE_CLASS, archive, buffer, descriptor, event, heap,
+    library, pipeline, queue, residency,
 };
 use crate::abi::{Block, Bool, Id, MTLSize, MTLSizeAndAlign, Out, methods};
 use crate::foundation::{array, error, string, url};
 use crate::objc::block::Held;
 use crate::objc::object::Strong;
 use crate::objc::selector;
-use crate::report::raise;
+use crate::report::{check_at_exit, raise};
 use parking_lot::Mutex;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,6 +49,7 @@ fn device() -> Option<Strong> {
     }
     let mut default = DEFAULT.lock();
     if default.is_none() {
+        check_at_exit();
         match softmetal::Device::new(options.device.clone()) {
             Ok(soft) => {
                 let content = Device { soft, options, allocated: AtomicUsize::new(0) };
@@ -117,6 +119,17 @@ impl Device {
         }
     }
 
+    /// The name that Apple gives the generation of the GPU's family.
+    fn architecture(&self) -> &'static str {
+        match self.options.device.family {
+            softmetal::Family::Mac2 => "mac2",
+            softmetal::Family::Apple7 => "applegpu_g13g",
+            softmetal::Family::Apple8 => "applegpu_g14g",
+            softmetal::Family::Apple9 => "applegpu_g15g",
+            softmetal::Family::Apple10 => "applegpu_g17g",
+        }
+    }
+
     /// Whether this selector is there on the system that is imitated.
     fn knows(&self, name: &str) -> bool {
         self.options.residency_sets || !name.contains("esidencySet")
@@ -139,7 +152,7 @@ methods! { pub DEVICE;
     }
     "currentAllocatedSize" (this) -> usize { own(this).allocated.load(Ordering::Relaxed) }
     "recommendedMaxWorkingSetSize" (this) -> u64 { own(this).soft.limits().max_buffer_length }
-    "architecture" (this) -> Id { Strong::of(this).autoreleased() }
+    "architecture" (this) -> Id { Strong::new(&ARCHITECTURE_CLASS, Architecture(own(this).architecture())).autoreleased() }
     "counterSets" (this) -> Id { Id::NIL }
     "supportsCounterSampling:" (this, _point: usize) -> Bool { false.into() }
     "sampleTimestamps:gpuTimestamp:" (this, cpu: *mut c_void, gpu: *mut c_void) {
@@ -150,6 +163,13 @@ methods! { pub DEVICE;
             gpu.cast::<u64>().write(now);
         }
     }
+}
+
+/// What an architecture holds.
+struct Architecture(&'static str);
+
+methods! { pub ARCHITECTURE;
+    "name" (this) -> Id { string::make(this.expect::<Architecture>("the architecture").0).autoreleased() }
 }
 
 methods! { pub LIMITS;
@@ -168,7 +188,7 @@ methods! { pub LIMITS;
     "supportsRaytracing" (this) -> Bool { false.into() }
     "supports32BitFloatFiltering" (this) -> Bool { false.into() }
     "heapBufferSizeAndAlignWithLength:options:" (this, length: usize, _options: usize) -> MTLSizeAndAlign {
-        MTLSizeAndAlign { size: length.next_multiple_of(256), align: 256 }
+        MTLSizeAndAlign { size: length.next_multiple_of(heap::ALIGNMENT), align: heap::ALIGNMENT }
     }
 }
 

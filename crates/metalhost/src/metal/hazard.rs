@@ -1,5 +1,5 @@
-//! What orders encoders: fences, events, and the end of a command buffer. Two encoders that use an untracked buffer, one of them
-//! writing, must be ordered; Metal does not do it for them.
+//! Ordering of encoders: fences, events, and command buffer boundaries. Two encoders that use an untracked buffer, at
+//! least one of them writing, must be ordered explicitly; Metal does not do it.
 
 use crate::report::{Kind, report};
 use parking_lot::Mutex;

@@ -56,6 +56,8 @@ class_objects! {
     EVENT_LISTENER "MTLSharedEventListener",
     /// The device.
     DEVICE "SoftMetalDevice",
+    /// The GPU's architecture.
+    ARCHITECTURE "MTLArchitecture",
     /// Queues.
     QUEUE "SoftMetalCommandQueue",
     /// Command buffers.
@@ -143,6 +145,7 @@ pub static CLASSES: &[ClassSpec] = &[
         ["MTLDevice"],
         [device::DEVICE, device::LIMITS, device::MAKERS, device::COMPILERS]
     ),
+    row!(ARCHITECTURE, "MTLArchitecture", ["NSCopying"], [device::ARCHITECTURE]),
     row!(QUEUE, "SoftMetalCommandQueue", ["MTLCommandQueue"], [queue::QUEUE]),
     row!(
         COMMAND_BUFFER,

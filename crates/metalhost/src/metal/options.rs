@@ -1,4 +1,4 @@
-//! How the device behaves, and faults on demand.
+//! Options of the device, and fault injection.
 
 use crate::abi::{Id, Out};
 use parking_lot::Mutex;

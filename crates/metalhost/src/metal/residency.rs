@@ -1,4 +1,4 @@
-//! Residency sets: changes take effect with `commit`, and until then the set holds what it held.
+//! Residency sets: changes take effect with `commit`; until then the set keeps its old contents.
 
 use super::buffer::Buffer;
 use super::device::Device;

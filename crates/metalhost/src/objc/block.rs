@@ -1,4 +1,4 @@
-//! Blocks: closures of C, which move to the heap when copied.
+//! Blocks: C closures, which move to the heap when copied.
 
 use super::object;
 use crate::abi::{Block, Id};
@@ -130,6 +130,8 @@ pub unsafe extern "C-unwind" fn _Block_object_assign(to: *mut c_void, value: *co
     }
 }
 
+/// # Safety
+/// The variable is as a compiler lays out a `__block` variable.
 unsafe fn copy_byref(variable: *mut Byref) -> *mut Byref {
     // SAFETY: compilers lay variables out like this; the helpers are there if the flag says so.
     unsafe {
@@ -189,7 +191,7 @@ pub struct Held(*mut c_void);
 
 // SAFETY: blocks given to Metal's handlers are called on other threads; that is their caller's contract.
 unsafe impl Send for Held {}
-// SAFETY: as above.
+// SAFETY: it only reads the block's code and calls it; a block that is called on two threads is its caller's contract.
 unsafe impl Sync for Held {}
 
 impl Held {

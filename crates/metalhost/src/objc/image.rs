@@ -1,4 +1,4 @@
-//! Objective-C that a compiler emitted: its selectors are made unique, its classes and categories registered.
+//! Compiled Objective-C: makes its selectors unique, and registers its classes and categories.
 //!
 //! clang for Apple's runtime puts references into sections that an ELF linker bounds by `__start_…` and `__stop_…`. A small object in each
 //! program (`metal-on-linux/image.c`) passes those bounds here before `main`.
@@ -105,6 +105,8 @@ pub unsafe extern "C-unwind" fn metalhost_register_image(bounds: &Bounds) {
     }
 }
 
+/// # Safety
+/// The class is as a compiler emits it: it and its metaclass have records.
 unsafe fn register_class(class: &'static Class) -> bool {
     // SAFETY: the class is a compiler's: both it and its metaclass have records.
     unsafe {
@@ -152,6 +154,8 @@ fn data(name: CString, is_meta: bool, instance_size: usize) -> ClassData {
     ClassData::new(name, is_meta, memory, instance_size, RwLock::default(), AtomicIsize::new(0))
 }
 
+/// # Safety
+/// The list is null, or as a compiler emits it, in memory that stays.
 unsafe fn add_methods(class: &'static Class, list: *const MethodList) {
     if list.is_null() {
         return;

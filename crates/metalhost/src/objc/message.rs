@@ -1,7 +1,7 @@
-//! Finding the function that answers a message.
+//! Method lookup.
 //!
-//! `objc_msg_lookup` hands it out (GNUstep's way); `objc_msgSend` calls it (Apple's way), in a few lines of assembly that save and restore
-//! the registers of arguments around the lookup.
+//! `objc_msg_lookup` returns the function (GNUstep's ABI); `objc_msgSend` calls it (Apple's ABI), in a few lines of
+//! assembly that save and restore the argument registers around the lookup.
 
 use super::class::{self, Class};
 use super::{object, selector};

@@ -9,3 +9,6 @@ pub mod object;
 pub mod pool;
 pub mod selector;
 pub mod weak;
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,8 @@
-//! Objects: a header with count and content, then the class pointer (and, for compiled classes, instance variables).
+//! Objects: a header with reference count and content, then the class pointer (and, for compiled classes, instance
+//! variables).
 //!
-//! Objects that are gone stay readable for a while as zombies, so that a message to one is a report and not a crash.
+//! Deallocated objects stay readable for a while as zombies, so that a message to one is reported instead of
+//! crashing.
 
 use super::class::{self, Class, Memory};
 use super::weak;

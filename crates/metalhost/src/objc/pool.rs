@@ -1,6 +1,6 @@
 //! Autorelease pools: one stack of objects per thread, with marks.
 //!
-//! Without a pool an object stays until its thread ends, which is reported: on Apple's systems it is a leak.
+//! Without a pool an object lives until its thread ends, which is reported: on Apple's systems it is a leak.
 
 use super::{class, object};
 use crate::abi::Id;

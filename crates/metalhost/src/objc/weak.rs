@@ -1,4 +1,4 @@
-//! Weak references: a table from objects to the places that refer to them.
+//! Weak references: a table from objects to the locations that refer to them.
 
 use super::object;
 use crate::abi::Id;

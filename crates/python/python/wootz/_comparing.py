@@ -1,4 +1,4 @@
-"""Arrays compared as a whole, and arrays as sets."""
+"""Comparing entire arrays, and set operations."""
 
 import builtins as _builtins
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def isclose(a, b, /, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """Whether ``|a - b| <= atol + rtol * |b|``; infinities are close to themselves only."""
+    """Whether ``|a - b| <= atol + rtol * |b|``; infinities are close only to themselves."""
     a, b = asarray(a), asarray(b)
     dtype = result_type(a, b)
     if dtype.kind != "f":
@@ -33,7 +33,7 @@ def allclose(a, b, /, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 def array_equal(a, b, /, equal_nan=False):
-    """Whether two arrays have one shape and equal elements. A Python bool."""
+    """Whether two arrays have the same shape and equal elements. A Python bool."""
     a, b = asarray(a), asarray(b)
     if a.shape != b.shape:
         return False
@@ -44,7 +44,7 @@ def array_equal(a, b, /, equal_nan=False):
 
 
 def array_equiv(a, b, /):
-    """Whether two arrays broadcast to equal ones. A Python bool."""
+    """Whether two arrays are equal after broadcasting. A Python bool."""
     a, b = asarray(a), asarray(b)
     try:
         broadcast_shapes(a.shape, b.shape)
@@ -64,13 +64,13 @@ def isneginf(x, /):
 
 
 def isscalar(x, /):
-    """Whether an object is a number and no array."""
+    """Whether an object is a scalar number, not an array."""
     return not isinstance(x, Array) and (isinstance(x, (_builtins.bool, int, float, complex, str, bytes)) or
                                          (hasattr(x, "dtype") and not hasattr(x, "__setitem__")))
 
 
 def isin(x, values, /, invert=False):
-    """Whether each element is among some values."""
+    """Whether each element is in a set of values."""
     from ._searching import searchsorted
 
     x, values = asarray(x), asarray(values).flatten()
@@ -87,8 +87,8 @@ def isin(x, values, /, invert=False):
 
 
 def unique(x, /, return_index=False, return_inverse=False, return_counts=False, axis=None):
-    """The different values, sorted, and if asked for: where each was first, which of them each element is, how often each
-    came. With an axis, the different slices of a matrix-like array. Evaluates the array."""
+    """The unique values, sorted, and optionally: their first positions, the index of each element's value, and their
+    counts. With an axis, the unique slices along it. Evaluates the array."""
     x = asarray(x)
     if axis is not None and x.ndim > 1:
         return _unique_slices(x, axis, return_index, return_inverse, return_counts)
@@ -107,7 +107,7 @@ def _unique_slices(x, axis, return_index, return_inverse, return_counts):
 
     rows = moveaxis(x, axis, 0)
     flat = rows.reshape((rows.shape[0], -1))
-    # Rows become numbers column by column, so that equal rows have equal numbers in the order of the rows.
+    # Rows become integers column by column, so that equal rows get equal integers and the order of rows is kept.
     code = _native.full((flat.shape[0],), 0, dtype="int64", device=x.device)
     for column in range(flat.shape[1]):
         values = unique_all(flat[:, column])
@@ -120,7 +120,7 @@ def _unique_slices(x, axis, return_index, return_inverse, return_counts):
 
 
 def _merged(a, b):
-    """The different values of two arrays, and for each whether it is in the first and in the second."""
+    """The unique values of two arrays, and for each whether it is in the first and in the second."""
     a, b = unique(asarray(a)), unique(asarray(b))
     dtype = result_type(a, b)
     values = unique(concat([a.astype(dtype), b.astype(dtype)]))
@@ -128,12 +128,12 @@ def _merged(a, b):
 
 
 def union1d(a, b, /):
-    """The values that are in one of two arrays, sorted."""
+    """The values in either of two arrays, sorted."""
     return _merged(a, b)[0]
 
 
 def intersect1d(a, b, /, assume_unique=False, return_indices=False):
-    """The values that are in both of two arrays, sorted, and where each was first, if asked for."""
+    """The values in both of two arrays, sorted, and optionally their first positions."""
     values, in_a, in_b = _merged(a, b)
     found = values[_native.logical_and(in_a, in_b)]
     if not return_indices:
@@ -142,12 +142,12 @@ def intersect1d(a, b, /, assume_unique=False, return_indices=False):
 
 
 def setdiff1d(a, b, /, assume_unique=False):
-    """The values of one array that are not in another, sorted."""
+    """The values in one array that are not in the other, sorted."""
     values, in_a, in_b = _merged(a, b)
     return values[_native.logical_and(in_a, _native.logical_not(in_b))]
 
 
 def setxor1d(a, b, /, assume_unique=False):
-    """The values that are in just one of two arrays, sorted."""
+    """The values in exactly one of two arrays, sorted."""
     values, in_a, in_b = _merged(a, b)
     return values[in_a != in_b]

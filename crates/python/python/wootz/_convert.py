@@ -1,4 +1,4 @@
-"""Ways out of an array that need NumPy."""
+"""Conversions to NumPy."""
 
 from ._native import Array
 from .errors import ConversionError, DTypeError
@@ -13,7 +13,7 @@ def _numpy():
 
 
 def _view(array):
-    """The array as NumPy sees it: its own memory, read-only, where the device's memory is the host's."""
+    """A NumPy view of the array: its own memory, read-only, if the device's memory is the host's."""
     numpy = _numpy()
     if array.dtype.name != "bfloat16":
         return numpy.asarray(memoryview(array)) if array.ndim else numpy.frombuffer(array, array.dtype.name)[0:1].reshape(())
@@ -26,7 +26,7 @@ def _view(array):
 
 
 def numpy(self, *, copy=False):
-    """The array as a NumPy array: a read-only view of its memory, or a copy that may be changed."""
+    """The array as a NumPy array: a read-only view of its memory, or a writable copy."""
     view = _view(self)
     return view.copy() if copy else view
 
@@ -36,7 +36,7 @@ def __array__(self, dtype=None, copy=None):
     view = _view(self)
     if dtype is not None and np.dtype(dtype) != view.dtype:
         if copy is False:
-            raise ConversionError(f"{view.dtype} becomes {np.dtype(dtype)} only by a copy")
+            raise ConversionError(f"{view.dtype} can only be converted to {np.dtype(dtype)} by copying")
         return view.astype(dtype)
     return view.copy() if copy else view
 

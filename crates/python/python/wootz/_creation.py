@@ -1,4 +1,4 @@
-"""Arrays from nothing and from objects."""
+"""Creating arrays."""
 
 from ._native import Array, arange, asarray, eye, from_dlpack, full, linspace
 from .errors import ArgumentError, ShapeError
@@ -10,7 +10,7 @@ __all__ = [
 
 
 def array(obj, /, dtype=None, *, device=None):
-    """A new array with a copy of an object's values. :func:`asarray` shares memory where it can."""
+    """A new array with a copy of an object's values. :func:`asarray` shares memory if possible."""
     copy = None if isinstance(obj, (bool, int, float, list, tuple, Array)) else True
     return asarray(obj, dtype=dtype, device=device, copy=copy)
 
@@ -26,12 +26,12 @@ def ones(shape, dtype="float32", *, device=None):
 
 
 def empty(shape, dtype="float32", *, device=None):
-    """An array of unspecified values, which are zeros here."""
+    """An array with unspecified values (zeros, in fact)."""
     return zeros(shape, dtype=dtype, device=device)
 
 
 def full_like(x, /, fill_value, dtype=None, *, device=None):
-    """An array like another with every element the same."""
+    """An array with the shape of another, filled with a value."""
     x = asarray(x)
     return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
@@ -47,7 +47,7 @@ def ones_like(x, /, dtype=None, *, device=None):
 
 
 def empty_like(x, /, dtype=None, *, device=None):
-    """An array of unspecified values like another."""
+    """An array with the shape of another and unspecified values."""
     return zeros_like(x, dtype=dtype, device=device)
 
 
@@ -62,14 +62,14 @@ def triu(x, /, k=0):
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """Coordinates of a grid from the coordinates of its axes."""
+    """Coordinate grids from the coordinates along each axis."""
     if indexing not in ("xy", "ij"):
-        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
     arrays = [asarray(each) for each in arrays]
     if any(each.ndim > 1 for each in arrays):
-        raise ShapeError("meshgrid: vectors are needed")
+        raise ShapeError("meshgrid: expected vectors")
     if len({each.dtype for each in arrays}) > 1:
-        raise ArgumentError("meshgrid: arrays of one dtype are needed")
+        raise ArgumentError("meshgrid: expected arrays of the same dtype")
     rank = len(arrays)
     order = list(range(rank))
     if indexing == "xy" and rank > 1:

@@ -1,4 +1,4 @@
-"""Dtypes and what can be said about them."""
+"""Dtypes and their properties."""
 
 import builtins as _builtins
 from dataclasses import dataclass as _dataclass
@@ -63,7 +63,7 @@ _FLOATS = {
 
 
 def _dtype_of(type):
-    """The dtype of an array, or the dtype that an object names."""
+    """The dtype of an array, or the dtype that an object denotes."""
     return type.dtype if isinstance(type, Array) else DType(type)
 
 
@@ -99,35 +99,35 @@ _KINDS = {
 
 
 def isdtype(dtype, kind):
-    """Whether a dtype is of a kind, is a dtype, or is any of several."""
+    """Whether a dtype is of a kind, is a given dtype, or is any of several."""
     dtype = DType(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):
         return dtype == kind
     if kind not in _KINDS:
-        raise ArgumentError(f"isdtype: {kind!r} is no kind; there are {', '.join(map(repr, _KINDS))}")
+        raise ArgumentError(f"isdtype: unknown kind {kind!r}; use one of {', '.join(map(repr, _KINDS))}")
     return dtype.kind in _KINDS[kind] if _KINDS[kind] else False
 
 
 def can_cast(from_, to, /):
-    """Whether promotion turns one dtype into the other."""
+    """Whether one dtype promotes to the other."""
     source, target = _dtype_of(from_), _dtype_of(to)
     return source.promote(target) == target
 
 
 def result_type(*arrays_and_dtypes):
-    """The dtype that arrays, dtypes and Python numbers have together. Numbers only decide the kind."""
+    """The promoted dtype of arrays, dtypes and Python numbers. Numbers only affect the kind."""
     dtypes, numbers = [], []
     for each in arrays_and_dtypes:
         if isinstance(each, (_builtins.bool, int, float)):
             numbers.append(type(each))
         elif isinstance(each, complex):
-            raise DTypeError("result_type: there are no complex dtypes")
+            raise DTypeError("result_type: complex dtypes are not supported")
         else:
             dtypes.append(_dtype_of(each))
     if not dtypes:
-        raise ArgumentError("result_type: an array or a dtype is needed")
+        raise ArgumentError("result_type: expected an array or a dtype")
     common = dtypes[0]
     for other in dtypes[1:]:
         promoted = common.promote(other)
@@ -144,7 +144,7 @@ def result_type(*arrays_and_dtypes):
 def astype(x, dtype, /, *, copy=True, device=None):
     """An array with another dtype."""
     if not isinstance(x, Array):
-        raise ConversionError(f"astype: an array is needed, not {type(x).__name__}")
+        raise ConversionError(f"astype: expected an array, not {type(x).__name__}")
     result = x.astype(dtype, copy=copy)
     return result if device is None else result.to_device(device)
 

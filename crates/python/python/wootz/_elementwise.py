@@ -4,7 +4,7 @@ from . import _native
 from ._native import Array, asarray
 from .errors import DTypeError
 
-#: Names of the standard, and our op of another name.
+#: The standard's names for ops that have another name here.
 ALIASES = {
     "subtract": "sub",
     "multiply": "mul",
@@ -26,27 +26,27 @@ for _name, _op in ALIASES.items():
 def _real(name, x):
     x = asarray(x)
     if x.dtype.kind == "b":
-        raise DTypeError(f"{name}: bool is no number")
+        raise DTypeError(f"{name}: bool is not numeric")
     return x
 
 
 def positive(x, /):
-    """Each number as it is."""
+    """Each number unchanged."""
     return +asarray(x)
 
 
 def conj(x, /):
-    """The complex conjugate: of real numbers, themselves."""
+    """The complex conjugate: for real numbers, the number itself."""
     return _real("conj", x)
 
 
 def real(x, /):
-    """The real part: of real numbers, themselves."""
+    """The real part: for real numbers, the number itself."""
     return _real("real", x)
 
 
 def imag(x, /):
-    """The imaginary part: of real numbers, zero."""
+    """The imaginary part: for real numbers, zero."""
     x = _real("imag", x)
     return _native.full(x.shape, 0, dtype=x.dtype, device=x.device)
 

@@ -1,4 +1,4 @@
-"""Arrays in files, by path or in file objects."""
+"""Loading and saving arrays, by path or file object."""
 
 import os as _os
 
@@ -17,35 +17,35 @@ def load_npz(path, *, device=None):
 
 
 def load_safetensors(path, *, device=None):
-    """The arrays of a safetensors file, by name. The file is mapped, not read."""
+    """The arrays of a safetensors file, by name. The file is memory-mapped."""
     return dict(_native._load_safetensors(path, device=device))
 
 
 def load_gguf(path, *, device=None, return_metadata=False):
-    """The arrays of a GGUF file, by name, and its metadata if asked for. The file is mapped, not read; quantised tensors are
-    decoded to float32 when they are computed."""
+    """The arrays of a GGUF file, by name, and optionally its metadata. The file is memory-mapped; quantised tensors are
+    decoded to float32 when they are evaluated."""
     metadata, arrays = _native._load_gguf(path, device=device)
     return (dict(arrays), dict(metadata)) if return_metadata else dict(arrays)
 
 
 def _named(what, arrays):
     if not isinstance(arrays, dict):
-        raise ConversionError(f"{what} holds arrays by name: give a dict, not {type(arrays).__name__}")
+        raise ConversionError(f"{what}: expected a dict of arrays, not {type(arrays).__name__}")
     return [(str(name), asarray(each)) for name, each in arrays.items()]
 
 
 def save_npz(path, arrays):
-    """Writes arrays by name to a ``.npz`` file, whole or not at all."""
+    """Writes arrays by name to a ``.npz`` file, atomically."""
     _native._save_npz(path, _named("a .npz file", arrays))
 
 
 def savez(path, *args, **kwargs):
-    """Writes arrays to a ``.npz`` file: ``arr_0``, ``arr_1``, … and those with names."""
+    """Writes arrays to a ``.npz`` file: positional ones as ``arr_0``, ``arr_1``, …, keyword arguments by name."""
     save(path, {**{f"arr_{i}": each for i, each in enumerate(args)}, **kwargs}, format=".npz")
 
 
 def save_safetensors(path, arrays):
-    """Writes arrays by name to a safetensors file, whole or not at all."""
+    """Writes arrays by name to a safetensors file, atomically."""
     _native._save_safetensors(path, _named("a safetensors file", arrays))
 
 
@@ -60,12 +60,12 @@ _LOADERS = {
 def _ending(what, path):
     ending = _os.path.splitext(_os.fspath(path))[1]
     if ending not in _ENDINGS:
-        raise ArgumentError(f"{what}: {path} ends in none of {', '.join(_ENDINGS)}")
+        raise ArgumentError(f"{what}: {path} has none of the extensions {', '.join(_ENDINGS)}")
     return ending
 
 
 def _kind(start):
-    """The ending that goes with the first bytes of a file."""
+    """The file extension that matches the first bytes of a file."""
     if start.startswith(b"\x93NUMPY"):
         return ".npy"
     if start.startswith(b"PK"):
@@ -74,12 +74,12 @@ def _kind(start):
         return ".gguf"
     if start[8:9] == b"{":
         return ".safetensors"
-    raise ArgumentError(f"load: the file starts with {start[:8]!r}, which no known format does")
+    raise ArgumentError(f"load: unknown file format (starts with {start[:8]!r})")
 
 
 def load(file, *, device=None):
-    """What a file holds: an array for ``.npy``, arrays by name for ``.npz``, ``.safetensors`` and ``.gguf``. ``file`` is a path,
-    or an object to read bytes from, whose first bytes say what it is."""
+    """Loads a file: an array for ``.npy``, arrays by name for ``.npz``, ``.safetensors`` and ``.gguf``. ``file`` is a path,
+    or an object to read bytes from, whose first bytes determine the format."""
     if not hasattr(file, "read"):
         return _LOADERS[_ending("load", file)](file, device=device)
     start = file.read(9)
@@ -97,14 +97,14 @@ def load(file, *, device=None):
 
 
 def save(file, value, *, format=None):
-    """Writes an array as ``.npy``, or a dict of arrays as ``.npz`` or ``.safetensors``: as the path's ending says, or ``format``.
-    ``file`` may be an object to write bytes to, which gets ``.npy`` or ``.npz`` unless ``format`` says otherwise."""
+    """Writes an array as ``.npy``, or a dict of arrays as ``.npz`` or ``.safetensors``, according to the extension or ``format``.
+    ``file`` may be an object to write bytes to, in which case the format defaults to ``.npy`` or ``.npz``."""
     is_file = hasattr(file, "write")
     if format is None:
         format = (".npz" if isinstance(value, dict) else ".npy") if is_file else _ending("save", file)
     format = format if format.startswith(".") else f".{format}"
     if format not in (".npy", ".npz", ".safetensors"):
-        raise ArgumentError(f"save: {format} cannot be written; there are .npy, .npz, .safetensors")
+        raise ArgumentError(f"save: cannot write {format}; use .npy, .npz or .safetensors")
     if is_file:
         import shutil as _shutil
         import tempfile as _tempfile
@@ -120,7 +120,7 @@ def save(file, value, *, format=None):
 
 def _save(path, value, format):
     if format == ".npz":
-        # One array without a name is called as NumPy calls it.
+        # A single positional array is called arr_0, as in NumPy.
         return save_npz(path, value if isinstance(value, dict) else {"arr_0": _one(value)})
     if format == ".safetensors":
         return save_safetensors(path, value)
@@ -129,5 +129,5 @@ def _save(path, value, format):
 
 def _one(value):
     if isinstance(value, dict):
-        raise ConversionError("save: a .npy file holds one array, not a dict of them; .npz holds several")
+        raise ConversionError("save: a .npy file holds a single array; use .npz for a dict of arrays")
     return value if isinstance(value, Array) else asarray(value)

@@ -1,4 +1,4 @@
-"""Functions of elements and of sequences beyond the op table: composites of its ops."""
+"""Elementwise and sequence functions beyond the op table, composed of its ops."""
 
 import builtins as _builtins
 import math as _math
@@ -29,7 +29,7 @@ def _floats(a, b):
 
 
 def round(x, /, decimals=0):
-    """Each number rounded to so many decimals; halves go to the even neighbour."""
+    """Each number rounded to a number of decimals, ties to even."""
     x = asarray(x)
     if decimals == 0 or x.dtype.kind == "b":
         return _native.round(x)
@@ -46,7 +46,7 @@ def round(x, /, decimals=0):
 
 
 def rint(x, /):
-    """Each number rounded to an integer; halves go to the even neighbour."""
+    """Each number rounded to the nearest integer, ties to even."""
     return _native.round(asarray(x))
 
 
@@ -61,12 +61,12 @@ def fabs(x, /):
 
 
 def degrees(x, /):
-    """Radians as degrees."""
+    """Converts radians to degrees."""
     return _float(x) * (180.0 / _math.pi)
 
 
 def radians(x, /):
-    """Degrees as radians."""
+    """Converts degrees to radians."""
     return _float(x) * (_math.pi / 180.0)
 
 
@@ -75,7 +75,7 @@ def cbrt(x, /):
     x = _float(x)
     size = abs(x)
     root = _native.where(size > 0, _native.exp(_native.log(_native.where(size > 0, size, 1)) / 3.0), size)
-    # One step of Newton's method takes the error of the logarithm away.
+    # One Newton step removes the error of the logarithm.
     safe = _native.where(_native.logical_and(size > 0, _native.isfinite(size)), root, 1)
     better = _native.where(_native.logical_and(size > 0, _native.isfinite(size)), (2 * safe + size / (safe * safe)) / 3.0, root)
     return _native.copysign(better, x)
@@ -95,13 +95,13 @@ def heaviside(x1, x2, /):
 
 
 def fmax(x1, x2, /):
-    """The larger one; a number rather than NaN."""
+    """The larger of two elements, ignoring NaN."""
     x1, x2 = asarray(x1), asarray(x2)
     return _native.where(x2 != x2, x1, _native.where(x1 != x1, x2, _native.maximum(x1, x2)))
 
 
 def fmin(x1, x2, /):
-    """The smaller one; a number rather than NaN."""
+    """The smaller of two elements, ignoring NaN."""
     x1, x2 = asarray(x1), asarray(x2)
     return _native.where(x2 != x2, x1, _native.where(x1 != x1, x2, _native.minimum(x1, x2)))
 
@@ -120,7 +120,7 @@ def divmod(x1, x2, /):
 
 
 def modf(x, /):
-    """The parts after and before the point, both with the sign of the number."""
+    """The fractional and integral parts, both with the sign of the number."""
     x = _float(x)
     whole = _native.trunc(x)
     rest = _native.where(_native.isfinite(x), x - whole, _native.where(x == x, 0, x))
@@ -134,7 +134,7 @@ def ldexp(x1, x2, /):
 
 
 def float_power(x1, x2, /):
-    """A power of floats, whatever the dtypes."""
+    """A power in floating point, whatever the dtypes."""
     x1, x2 = asarray(x1).astype("float64"), asarray(x2).astype("float64")
     return x1**x2
 
@@ -146,7 +146,7 @@ def logaddexp2(x1, x2, /):
 
 
 def nan_to_num(x, /, nan=0.0, posinf=None, neginf=None):
-    """Numbers in place of NaN and infinities: by default 0 and the dtype's limits."""
+    """Replaces NaN and infinities: by default with 0 and the dtype's limits."""
     from ._dtypes import finfo
 
     x = asarray(x)
@@ -159,19 +159,19 @@ def nan_to_num(x, /, nan=0.0, posinf=None, neginf=None):
 
 
 def isreal(x, /):
-    """Whether each element is a real number: here, always."""
+    """Whether each element is real: always true here."""
     return _native.full(asarray(x).shape, True)
 
 
 def angle(x, /, deg=False):
-    """The angle of real numbers: 0, or π where they are negative."""
+    """The angle of real numbers: 0, or π if negative."""
     x = _float(x)
     found = _native.where(x < 0, _math.pi, _native.where(x == x, 0, x))
     return found * (180.0 / _math.pi) if deg else found
 
 
 def spacing(x, /):
-    """The distance to the next number of the dtype."""
+    """The distance to the next representable number."""
     from ._dtypes import finfo
 
     x = _float(x)
@@ -188,7 +188,7 @@ def _integers(what, x1, x2):
     x1, x2 = asarray(x1), asarray(x2)
     dtype = result_type(x1, x2)
     if dtype.kind not in "iu":
-        raise DTypeError(f"{what}: integers are needed, not {x1.dtype} and {x2.dtype}")
+        raise DTypeError(f"{what}: expected integers, not {x1.dtype} and {x2.dtype}")
     return abs(x1.astype(dtype)) if dtype.kind == "i" else x1.astype(dtype), abs(x2.astype(dtype)) if dtype.kind == "i" else x2.astype(dtype)
 
 
@@ -209,7 +209,7 @@ def lcm(x1, x2, /):
 
 
 def outer(x1, x2, /):
-    """Every product of an element of one array with one of another; both are taken flat."""
+    """The outer product of two arrays, flattened."""
     return asarray(x1).flatten().expand_dims(1) * asarray(x2).flatten()
 
 
@@ -224,7 +224,7 @@ def inner(x1, x2, /):
 
 
 def dot(x1, x2, /):
-    """The product over the last axis of one array and the second to last of another, or the only one."""
+    """The product over the last axis of one array and the second to last of another (or its only axis)."""
     from ._products import tensordot
 
     x1, x2 = asarray(x1), asarray(x2)
@@ -234,19 +234,19 @@ def dot(x1, x2, /):
 
 
 def vdot(x1, x2, /):
-    """The sum of products of two flat arrays."""
+    """The dot product of two flattened arrays."""
     return dot(asarray(x1).flatten(), asarray(x2).flatten())
 
 
 def cross(x1, x2, /, axis=-1):
-    """The cross product of vectors of three elements along an axis."""
+    """The cross product of three-element vectors along an axis."""
     from . import linalg
 
     return linalg.cross(x1, x2, axis=axis)
 
 
 def ediff1d(x, /, to_end=None, to_begin=None):
-    """Differences of neighbours in the flat array."""
+    """Differences between consecutive elements of the flattened array."""
     x = asarray(x).flatten()
     parts = [x[1:] - x[:-1]]
     parts = ([asarray(to_begin, dtype=x.dtype).flatten()] if to_begin is not None else []) + parts
@@ -264,17 +264,17 @@ def trapezoid(y, /, x=None, dx=1.0, axis=-1):
 
 
 def gradient(f, /, *spacing, axis=None):
-    """Derivatives by central differences, one-sided at the ends: an array for each axis."""
+    """Gradients by central differences, one-sided at the ends: one array per axis."""
     f = _float(f)
     axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
     spacing = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
     if len(spacing) != len(axes):
-        raise ArgumentError(f"gradient: {len(spacing)} distances for {len(axes)} axes")
+        raise ArgumentError(f"gradient: got {len(spacing)} spacings for {len(axes)} axes")
     found = []
     for each, distance in zip(axes, spacing):
         y = moveaxis(f, each, -1)
         if y.shape[-1] < 2:
-            raise ShapeError(f"gradient: two elements along axis {each} are needed")
+            raise ShapeError(f"gradient: axis {each} needs at least two elements")
         if isinstance(distance, (int, float)):
             middle = (y[..., 2:] - y[..., :-2]) / (2.0 * distance)
             first, last = (y[..., 1:2] - y[..., :1]) / distance, (y[..., -1:] - y[..., -2:-1]) / distance
@@ -292,7 +292,7 @@ def convolve(x, v, /, mode="full"):
     """The convolution of two vectors: ``full``, ``same`` or ``valid``."""
     x, v = asarray(x), asarray(v)
     if x.ndim > 1 or v.ndim > 1 or x.size == 0 or v.size == 0:
-        raise ShapeError(f"convolve: two vectors with elements are needed, not shapes {x.shape} and {v.shape}")
+        raise ShapeError(f"convolve: expected two non-empty vectors, not shapes {x.shape} and {v.shape}")
     x, v = x.flatten(), v.flatten()
     if x.size < v.size:
         x, v = v, x
@@ -300,7 +300,7 @@ def convolve(x, v, /, mode="full"):
     x, v = x.astype(dtype), v.astype(dtype)
     edge = v.size - 1
     padded = x.pad([(edge, edge)]) if edge else x
-    # Windows of the signal as rows: one product of a matrix and a vector.
+    # Windows of the signal as rows, for a single matrix-vector product.
     starts = _native.arange(x.size + edge, device=x.device).expand_dims(1)
     windows = padded.take(starts + _native.arange(v.size, device=x.device), axis=0)
     full = windows @ v[::-1]
@@ -310,7 +310,7 @@ def convolve(x, v, /, mode="full"):
         return full[edge // 2 : edge // 2 + x.size]
     if mode == "valid":
         return full[edge : x.size]
-    raise ArgumentError(f"convolve: mode {mode!r} is none of full, same, valid")
+    raise ArgumentError(f"convolve: mode must be full, same or valid, not {mode!r}")
 
 
 def correlate(x, v, /, mode="valid"):
@@ -322,12 +322,12 @@ def correlate(x, v, /, mode="valid"):
 
 
 def interp(x, xp, fp, /, left=None, right=None):
-    """Values between points: linear inside, constant outside."""
+    """Linear interpolation between points, constant outside."""
     from ._searching import searchsorted
 
     x, xp, fp = _float(x), _float(xp), _float(fp)
     if xp.ndim != 1 or xp.shape != fp.shape or xp.size == 0:
-        raise ShapeError(f"interp: points are two vectors of one length, not shapes {xp.shape} and {fp.shape}")
+        raise ShapeError(f"interp: expected two vectors of equal length, not shapes {xp.shape} and {fp.shape}")
     at = (searchsorted(xp, x, side="right") - 1).clip(0, _builtins.max(xp.size - 2, 0))
     after = _native.minimum(at + 1, xp.size - 1)
     x0, x1, y0, y1 = (each.take(place, axis=0) for each in (xp, fp) for place in (at, after))
@@ -338,7 +338,7 @@ def interp(x, xp, fp, /, left=None, right=None):
 
 
 def polyval(p, x, /):
-    """A polynomial, highest power first, at some places: Horner's rule."""
+    """Evaluates a polynomial, highest power first, by Horner's rule."""
     p, x = asarray(p), asarray(x)
     value = x * 0
     for i in range(p.size):
@@ -347,7 +347,7 @@ def polyval(p, x, /):
 
 
 def unwrap(p, /, discont=None, axis=-1, *, period=2 * _math.pi):
-    """Angles along an axis without jumps of more than half a period."""
+    """Unwraps angles along an axis, so that no jump exceeds half a period."""
     p = _float(p)
     axis = _axis("unwrap", axis, p.ndim)
     y = moveaxis(p, axis, -1)

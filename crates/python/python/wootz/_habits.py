@@ -1,10 +1,10 @@
-"""What people who know NumPy reach for: its other names, its methods of arrays, and its functions called with ours."""
+"""NumPy compatibility: its other function names, array methods, and NumPy's functions called with Wootz arrays."""
 
 from . import _native
 from ._native import Array, asarray
 from .errors import ArgumentError, ConversionError, DTypeError
 
-#: Names of NumPy, and ours. Both are there.
+#: NumPy's names for functions that have another name here.
 ALIASES = {
     "absolute": "abs", "amax": "max", "amin": "min", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
     "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "around": "round", "asanyarray": "asarray", "ascontiguousarray": "asarray",
@@ -20,12 +20,12 @@ def copy(x, /):
 
 
 def iterable(x, /):
-    """Whether an object can be iterated over."""
+    """Whether an object is iterable."""
     return hasattr(x, "__iter__") and not (isinstance(x, Array) and x.ndim == 0)
 
 
 def apply_along_axis(function, axis, x, /, *args, **kwargs):
-    """A function of vectors, applied to each vector along an axis."""
+    """Applies a function of vectors to each vector along an axis."""
     from ._manipulation import moveaxis, stack
 
     rows = moveaxis(asarray(x), axis, -1)
@@ -37,18 +37,18 @@ def apply_along_axis(function, axis, x, /, *args, **kwargs):
 
 
 def fromiter(values, dtype, count=-1):
-    """An array from what an iterator gives."""
+    """An array from an iterator."""
     values = list(values)
     return asarray(values if count < 0 else values[:count], dtype=dtype)
 
 
 def frombuffer(buffer, dtype="float32", count=-1, offset=0):
-    """A vector from the bytes of a buffer, which are copied."""
+    """A vector from a copy of a buffer's bytes."""
     dtype = _native.DType(dtype)
     data = bytes(memoryview(buffer).cast("B"))[offset:]
     data = data if count < 0 else data[: count * dtype.itemsize]
     if len(data) % dtype.itemsize:
-        raise ArgumentError(f"frombuffer: {len(data)} bytes are no whole number of {dtype}")
+        raise ArgumentError(f"frombuffer: {len(data)} bytes is not a multiple of the size of {dtype}")
     return _native._from_bytes(data, dtype, [len(data) // dtype.itemsize])
 
 
@@ -56,7 +56,7 @@ __all__ = sorted([*ALIASES, "apply_along_axis", "copy", "frombuffer", "fromiter"
 
 
 class _At:
-    """Changes at positions, each a new array: ``x.at[2:5].add(1)``. Positions that come twice count twice."""
+    """Updates at positions, each returning a new array: ``x.at[2:5].add(1)``. Repeated positions are applied repeatedly."""
 
     __slots__ = ("_array", "_key")
 
@@ -67,12 +67,12 @@ class _At:
         return _At(self._array, key)
 
     def _places(self):
-        """The positions in the flat array that the key selects, one for each element."""
+        """The positions in the flattened array that the key selects, one per element."""
         array = self._array
         return _native.arange(array.size, device=array.device).reshape(array.shape)[self._key]
 
     def set(self, value):
-        """The array with other values there."""
+        """A copy with these positions set to values."""
         result = Array.__copy__(self._array)
         result[self._key] = value
         return result
@@ -83,15 +83,15 @@ class _At:
         return combine(array.flatten(), places.flatten(), values.flatten()).reshape(array.shape)
 
     def add(self, values):
-        """The array with values added there."""
+        """A copy with values added at these positions."""
         return self._combined(values, lambda flat, places, values: flat.scatter_add(places, values, axis=0))
 
     def subtract(self, values):
-        """The array with values taken off there."""
+        """A copy with values subtracted at these positions."""
         return self.add(-asarray(values))
 
     def _ordered(self, values, reduce):
-        """Values for one position are combined with each other first, by sorting them next to each other."""
+        """Combines the values for the same position first, by sorting them next to each other."""
         array, places = self._array, self._places().flatten().numpy()
         values = asarray(values).astype(array.dtype).broadcast_to(self._places().shape).flatten()
         flat = array.flatten()
@@ -99,7 +99,7 @@ class _At:
         sorted_places, sorted_values = _native.asarray(places).take(order, axis=0), values.take(order, axis=0)
         result = flat
         rounds = 0
-        # Each round takes the first value of every position that still has one.
+        # Each round takes the first remaining value of every position.
         while sorted_places.size:
             from ._manipulation import concat
 
@@ -114,29 +114,29 @@ class _At:
         return result.reshape(array.shape)
 
     def multiply(self, values):
-        """The array with values multiplied there."""
+        """A copy with these positions multiplied by values."""
         return self._ordered(values, _native.mul)
 
     def divide(self, values):
-        """The array with values divided there."""
+        """A copy with these positions divided by values."""
         return self._ordered(values, _native.div)
 
     def maximum(self, values):
-        """The array with the larger of its values and others there."""
+        """A copy with the elementwise maximum at these positions."""
         return self._ordered(values, _native.maximum)
 
     def minimum(self, values):
-        """The array with the smaller of its values and others there."""
+        """A copy with the elementwise minimum at these positions."""
         return self._ordered(values, _native.minimum)
 
 
 def view(self, dtype, /):
-    """The same bytes as elements of another dtype; the last axis grows or shrinks with their size. Evaluates the array."""
+    """The same bytes reinterpreted as another dtype; the last axis is resized to match. Evaluates the array."""
     dtype = _native.DType(dtype)
     if dtype.itemsize == self.dtype.itemsize:
         return _native._from_bytes(self.tobytes(), dtype, list(self.shape))
     if self.ndim == 0 or self.shape[-1] * self.dtype.itemsize % dtype.itemsize:
-        raise DTypeError(f"view: the last axis of shape {self.shape} is no whole number of {dtype}")
+        raise DTypeError(f"view: the last axis of shape {self.shape} does not divide into {dtype}")
     shape = (*self.shape[:-1], self.shape[-1] * self.dtype.itemsize // dtype.itemsize)
     return _native._from_bytes(self.tobytes(), dtype, list(shape))
 
@@ -152,20 +152,20 @@ def _method(name):
         return getattr(_namespace(), name)(self, *args, **kwargs)
 
     own.__name__ = name
-    own.__doc__ = f"As :func:`wootz.{name}`."
+    own.__doc__ = f"See :func:`wootz.{name}`."
     return own
 
 
-#: Methods that are functions of the namespace with the array in front.
+#: Array methods that call the function of the same name.
 METHODS = ["argpartition", "compress", "dot", "median", "moveaxis", "nonzero", "partition", "ptp", "put", "ravel", "searchsorted", "split", "swapaxes"]
 for _name in METHODS:
     setattr(Array, _name, _method(_name))
 Array.view = view
-Array.at = property(_At, doc="Changes at positions, each a new array: ``x.at[2:5].add(1)``.")
+Array.at = property(_At, doc="Updates at positions, each returning a new array: ``x.at[2:5].add(1)``.")
 Array.round = lambda self, decimals=0: _namespace().round(self, decimals)
 Array.conj = Array.conjugate = lambda self: self
-Array.flat = property(lambda self: iter(self.flatten()), doc="The elements one after the other.")
-Array.real = property(lambda self: self, doc="The array itself: its numbers are real.")
+Array.flat = property(lambda self: iter(self.flatten()), doc="The flattened array.")
+Array.real = property(lambda self: self, doc="The real part: the array itself.")
 
 
 def fill(self, value):
@@ -175,12 +175,12 @@ def fill(self, value):
 
 Array.fill = fill
 
-#: Names of NumPy's ufuncs that ours differ from.
+#: NumPy ufuncs that have another name here.
 _UFUNCS = {"matmul": "matmul", **ALIASES}
 
 
 def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
-    """NumPy's functions of elements, called with an array of ours, are ours: ``np.exp(x)`` is an array of ours."""
+    """NumPy's ufuncs called with Wootz arrays: ``np.exp(x)`` calls ours and returns a Wootz array."""
     import numpy
 
     name = ufunc.__name__
@@ -204,17 +204,17 @@ def __array_ufunc__(self, ufunc, method, *inputs, out=None, **kwargs):
 
 
 def _into(out, ufunc, method, inputs, kwargs):
-    """The result goes into memory of NumPy's, as ``ndarray += x`` means it."""
+    """Writes the result into NumPy's memory, as ``ndarray += x`` requires."""
     import numpy
 
     if any(isinstance(each, Array) for each in out):
-        raise ConversionError(f"np.{ufunc.__name__}: out cannot be a wootz array, whose values never change")
+        raise ConversionError(f"np.{ufunc.__name__}: out cannot be a wootz array, because its values are immutable")
     inputs = [numpy.asarray(each) if isinstance(each, Array) else each for each in inputs]
     return getattr(ufunc, method)(*inputs, out=out if len(out) > 1 else out[0], **kwargs)
 
 
 def __array_function__(self, function, types, args, kwargs):
-    """NumPy's other functions, called with an array of ours, are ours where there is one of that name."""
+    """NumPy's other functions called with Wootz arrays call ours of the same name, if there is one."""
     name = function.__name__
     own = getattr(_namespace(), name, None) if function.__module__ in ("numpy", None) else None
     if function.__module__ == "numpy.linalg":

@@ -1,4 +1,4 @@
-"""What the standard lets a program ask about this library."""
+"""The standard's inspection API."""
 
 from . import _dtypes
 from ._dtypes import _ALL, isdtype
@@ -8,26 +8,26 @@ __array_api_version__ = "2024.12"
 
 
 class _Info:
-    """The inspection interface of the standard."""
+    """The standard's inspection namespace."""
 
     def capabilities(self):
-        """What is possible: boolean indexing, shapes that depend on data, and the most axes."""
+        """Capabilities: boolean indexing, data-dependent shapes, and the maximum number of axes."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 32}
 
     def default_device(self):
-        """The device that is meant when none is named."""
+        """The default device."""
         return default_device()
 
     def devices(self):
-        """Every device of this machine."""
+        """All devices of this machine."""
         return devices()
 
     def default_dtypes(self, *, device=None):
-        """The dtypes that are meant when none is named."""
+        """The default dtypes."""
         return {"real floating": _dtypes.float32, "integral": _dtypes.int64, "indexing": _dtypes.int64}
 
     def dtypes(self, *, device=None, kind=None):
-        """The dtypes of a device, of one kind or of several."""
+        """The dtypes of a device, optionally of one or several kinds."""
         device = default_device() if device is None else Device(device)
         standard = [dtype for dtype in _ALL if dtype.name != "bfloat16"]
         available = [dtype for dtype in standard if device.refuses(dtype) is None]
@@ -37,5 +37,5 @@ class _Info:
 
 
 def __array_namespace_info__():
-    """What the standard lets a program ask about this library."""
+    """The standard's inspection namespace."""
     return _Info()

@@ -1,4 +1,4 @@
-"""Functions that move elements."""
+"""Manipulation functions."""
 
 import builtins as _builtins
 
@@ -14,7 +14,7 @@ __all__ = [
 
 
 def _axis(name, axis, rank):
-    """An axis counted from the front."""
+    """A normalised, non-negative axis."""
     if not -rank <= axis < rank:
         raise AxisError(f"{name}: axis {axis} is out of range for {rank} axes")
     return axis % rank
@@ -45,15 +45,15 @@ def broadcast_arrays(*arrays):
 
 
 def broadcast_to(x, /, shape):
-    """An array with axes of extent 1 repeated, and new leading axes."""
+    """An array broadcast to a shape."""
     return asarray(x).broadcast_to(tuple(shape))
 
 
 def concat(arrays, /, axis=0):
-    """Arrays one after the other along an axis, or flattened where that is None."""
+    """Joins arrays along an axis, or flattened if it is None."""
     arrays = [asarray(each) for each in arrays]
     if not arrays:
-        raise ArgumentError("concat: no arrays were given")
+        raise ArgumentError("concat: expected at least one array")
     dtype = result_type(*arrays)
     arrays = [each.astype(dtype) for each in arrays]
     if axis is None:
@@ -65,16 +65,16 @@ concatenate = concat
 
 
 def stack(arrays, /, axis=0):
-    """Arrays of one shape along a new axis."""
+    """Joins arrays of the same shape along a new axis."""
     arrays = [asarray(each) for each in arrays]
     if not arrays:
-        raise ArgumentError("stack: no arrays were given")
+        raise ArgumentError("stack: expected at least one array")
     dtype = result_type(*arrays)
     return _native._stack([each.astype(dtype) for each in arrays], axis)
 
 
 def unstack(x, /, axis=0):
-    """The slices of an array along an axis."""
+    """Splits an array into its slices along an axis."""
     x = asarray(x)
     axis = _axis("unstack", axis, x.ndim)
     front = (slice(None),) * axis
@@ -82,7 +82,7 @@ def unstack(x, /, axis=0):
 
 
 def expand_dims(x, /, axis=0):
-    """An array with a new axis of extent 1, or several."""
+    """Inserts new axes of extent 1."""
     x = asarray(x)
     if not isinstance(axis, (tuple, list)):
         return x.expand_dims(axis)
@@ -93,32 +93,32 @@ def expand_dims(x, /, axis=0):
 
 
 def squeeze(x, /, axis=None):
-    """An array without these axes, whose extent is 1; without all such axes where none is named."""
+    """Removes axes of extent 1: the given ones, or all."""
     return asarray(x).squeeze(axis)
 
 
 def flip(x, /, axis=None):
-    """An array with axes reversed: those named, or all."""
+    """Reverses axes: the given ones, or all."""
     return asarray(x).flip(axis)
 
 
 def permute_dims(x, /, axes):
-    """Axes in another order."""
+    """Permutes the axes."""
     return asarray(x).transpose(tuple(axes))
 
 
 def transpose(x, /, axes=None):
-    """Axes in another order, or reversed."""
+    """Permutes the axes, or reverses them."""
     return asarray(x).transpose(*(() if axes is None else (tuple(axes),)))
 
 
 def moveaxis(x, source, destination, /):
-    """Axes moved to other places, the others in their order."""
+    """Moves axes to other positions; the others keep their order."""
     x = asarray(x)
     source = [_axis("moveaxis", a, x.ndim) for a in _tuple(source)]
     destination = [_axis("moveaxis", a, x.ndim) for a in _tuple(destination)]
     if len(source) != len(destination) or len(set(source)) != len(source) or len(set(destination)) != len(destination):
-        raise ArgumentError("moveaxis: as many different destinations as sources are needed")
+        raise ArgumentError("moveaxis: source and destination must have the same number of distinct axes")
     order = [axis for axis in range(x.ndim) if axis not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
@@ -126,32 +126,32 @@ def moveaxis(x, source, destination, /):
 
 
 def reshape(x, /, shape, *, copy=None):
-    """The same elements under another shape; one extent may be -1."""
+    """The same elements in another shape; one extent may be -1."""
     result = asarray(x).reshape(tuple(shape) if isinstance(shape, (tuple, list)) else (shape,))
     if copy is False:
-        # A view of what is lazy costs nothing; of a value, it may need its elements moved.
+        # A view of a lazy array is free; a view of a value may have to move its elements.
         return result
     return result
 
 
 def roll(x, /, shift, axis=None):
-    """Elements moved on, those pushed out coming in at the other end."""
+    """Rolls elements along an axis; those shifted out re-enter at the other end."""
     x = asarray(x)
     if axis is None:
         if isinstance(shift, (tuple, list)):
-            raise ArgumentError("roll: several shifts need several axes")
+            raise ArgumentError("roll: multiple shifts need multiple axes")
         return x.flatten()._roll(shift, 0).reshape(x.shape)
     axes = _tuple(axis)
     shifts = _tuple(shift) if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
-        raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+        raise ArgumentError(f"roll: got {len(shifts)} shifts for {len(axes)} axes")
     for amount, axis in zip(shifts, axes):
         x = x._roll(amount, axis)
     return x
 
 
 def repeat(x, repeats, /, axis=None):
-    """Each element of an axis several times in a row. Counts in an array are evaluated."""
+    """Repeats each element along an axis. Counts given as an array are evaluated."""
     x = asarray(x)
     if axis is None:
         x, axis = x.flatten(), 0
@@ -159,21 +159,21 @@ def repeat(x, repeats, /, axis=None):
     if isinstance(repeats, Array) or isinstance(repeats, (tuple, list)):
         counts = asarray(repeats)
         if counts.dtype.kind not in "iu":
-            raise ArgumentError(f"repeat: counts are integers, not {counts.dtype}")
+            raise ArgumentError(f"repeat: counts must be integers, not {counts.dtype}")
         counts = counts.flatten().tolist()
         if len(counts) == 1:
             counts = counts * x.shape[axis]
         if len(counts) != x.shape[axis] or _builtins.any(count < 0 for count in counts):
-            raise ArgumentError(f"repeat: {x.shape[axis]} counts of 0 or more are needed, one for each element")
+            raise ArgumentError(f"repeat: expected {x.shape[axis]} non-negative counts, one per element")
         index = [i for i, count in enumerate(counts) for _ in range(count)]
         return x.take(asarray(index, dtype="int64", device=x.device), axis=axis)
     if repeats < 0:
-        raise ArgumentError(f"repeat: {repeats} times is not possible")
+        raise ArgumentError(f"repeat: invalid count {repeats}")
     return x._repeat(repeats, axis)
 
 
 def tile(x, repetitions, /):
-    """The whole array several times along its axes."""
+    """Repeats the array along its axes."""
     x = asarray(x)
     repetitions = _tuple(repetitions)
     rank = max(x.ndim, len(repetitions))
@@ -181,14 +181,14 @@ def tile(x, repetitions, /):
     x = x.reshape((1,) * (rank - x.ndim) + x.shape)
     for axis, times in enumerate(repetitions):
         if times < 0:
-            raise ArgumentError(f"tile: {times} times is not possible")
+            raise ArgumentError(f"tile: invalid count {times}")
         if times != 1:
             x = x._tile(times, axis)
     return x
 
 
 def _widths(widths, rank):
-    """``(before, after)`` for each axis."""
+    """``(before, after)`` per axis."""
     if isinstance(widths, int):
         widths = [(widths, widths)] * rank
     elif len(widths) == 2 and _builtins.all(isinstance(width, int) for width in widths):
@@ -197,14 +197,14 @@ def _widths(widths, rank):
         first = _tuple(widths[0])
         widths = [(first[0], first[-1])] * rank
     if _builtins.any(width < 0 for pair in widths for width in pair):
-        raise ArgumentError("pad: widths are 0 or more")
+        raise ArgumentError("pad: widths must not be negative")
     return [tuple(pair) for pair in widths]
 
 
 def _source(mode, extent, before, after):
-    """Where the elements of a padded axis come from."""
+    """The source positions of a padded axis."""
     if extent == 0 and before + after > 0:
-        raise ArgumentError(f"pad: mode {mode!r} cannot extend an axis without elements")
+        raise ArgumentError(f"pad: mode {mode!r} cannot extend an empty axis")
     place = _native.arange(-before, extent + after)
     if mode == "edge":
         return place.clip(0, extent - 1)
@@ -219,7 +219,7 @@ def _source(mode, extent, before, after):
 
 
 def pad(x, /, widths, mode="constant", *, value=0, constant_values=None):
-    """An array with more elements around it: ``(before, after)`` for each axis, or one pair, or one width, for all.
+    """Pads an array: ``(before, after)`` per axis, or one pair or one width for all axes.
 
     ``mode`` says which: ``constant`` (``value``), ``edge``, ``reflect``, ``symmetric`` or ``wrap``.
     """
@@ -228,9 +228,9 @@ def pad(x, /, widths, mode="constant", *, value=0, constant_values=None):
     if mode == "constant":
         return x.pad(widths, value if constant_values is None else constant_values)
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
-        raise ArgumentError(f"pad: mode {mode!r} is none of constant, edge, reflect, symmetric, wrap")
+        raise ArgumentError(f"pad: mode must be constant, edge, reflect, symmetric or wrap, not {mode!r}")
     if len(widths) != x.ndim:
-        raise ArgumentError(f"pad: {len(widths)} pairs of widths for {x.ndim} axes")
+        raise ArgumentError(f"pad: got {len(widths)} pairs of widths for {x.ndim} axes")
     for axis, (before, after) in enumerate(widths):
         if before or after:
             x = x.take(_source(mode, x.shape[axis], before, after).to_device(x.device), axis=axis)

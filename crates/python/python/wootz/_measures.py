@@ -1,4 +1,4 @@
-"""Statistics beyond the standard's: order statistics, histograms, moments, and reductions that leave NaN out."""
+"""Statistics beyond the standard: order statistics, histograms, moments, and reductions that ignore NaN."""
 
 import builtins as _builtins
 
@@ -16,23 +16,23 @@ __all__ = [
 
 
 def cumsum(x, /, axis=None, dtype=None):
-    """The running sum along an axis, or of the flat array."""
+    """The cumulative sum along an axis, or of the flattened array."""
     return asarray(x).cumsum(axis, dtype)
 
 
 def cumprod(x, /, axis=None, dtype=None):
-    """The running product along an axis, or of the flat array."""
+    """The cumulative product along an axis, or of the flattened array."""
     return asarray(x).cumprod(axis, dtype)
 
 
 def ptp(x, /, axis=None, keepdims=False):
-    """The largest element minus the smallest."""
+    """The range: maximum minus minimum."""
     x = asarray(x)
     return x.max(axis, keepdims) - x.min(axis, keepdims)
 
 
 def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
-    """The mean, with weights for the elements."""
+    """The weighted mean."""
     x = asarray(x)
     if weights is None:
         mean = x.mean(axis, keepdims)
@@ -40,7 +40,7 @@ def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
     weights = asarray(weights, device=x.device)
     if weights.shape != x.shape:
         if not isinstance(axis, int) or weights.ndim != 1:
-            raise ShapeError(f"average: weights of shape {weights.shape} for {x.shape} need one axis")
+            raise ShapeError(f"average: weights of shape {weights.shape} for {x.shape} need a single axis")
         place = [1] * x.ndim
         place[axis] = weights.size
         weights = weights.reshape(tuple(place)).broadcast_to(x.shape)
@@ -51,7 +51,7 @@ def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
 
 
 def _rows(x, axis):
-    """The elements to order in the last axis, and the shape that they leave with ``keepdims``."""
+    """Moves the elements to sort to the last axis; also returns the result shape for ``keepdims``."""
     if axis is None:
         return x.flatten(), (1,) * x.ndim
     axes = [_axis("quantile", each, x.ndim) for each in (axis if isinstance(axis, (tuple, list)) else (axis,))]
@@ -62,7 +62,7 @@ def _rows(x, axis):
 
 
 def _between(ordered, place, method, last):
-    """The value at a place between the elements of ordered rows; places are numbers or one per row."""
+    """Interpolates at fractional positions of sorted rows; positions are numbers or one per row."""
     low = _native.floor(place)
     if method == "linear":
         share = place - low
@@ -72,7 +72,7 @@ def _between(ordered, place, method, last):
         pick = {"lower": _native.floor, "higher": _native.ceil, "nearest": _native.round}[method]
         low, share = pick(place), None
     else:
-        raise ArgumentError(f"quantile: method {method!r} is none of linear, lower, higher, midpoint, nearest")
+        raise ArgumentError(f"quantile: method must be linear, lower, higher, midpoint or nearest, not {method!r}")
     at = low.astype("int64")
     first = ordered.take_along_axis(at.expand_dims(-1), axis=-1).squeeze(-1)
     if share is None:
@@ -85,11 +85,11 @@ def _between(ordered, place, method, last):
 def _quantiles(what, x, q, axis, method, keepdims, skip_nan):
     x = asarray(x)
     if x.dtype.kind == "b":
-        raise DTypeError(f"{what}: bool is no number")
+        raise DTypeError(f"{what}: bool is not numeric")
     x = x if x.dtype.kind == "f" else x.astype("float32")
     rows, shape = _rows(x, axis)
     if rows.shape[-1] == 0:
-        raise ArgumentError(f"{what}: there are no elements")
+        raise ArgumentError(f"{what}: the array is empty")
     ordered = rows.sort(-1)
     if skip_nan:
         last = (rows == rows).sum(-1) - 1
@@ -105,7 +105,7 @@ def _quantiles(what, x, q, axis, method, keepdims, skip_nan):
         if skip_nan:
             value = _native.where(last < 0, value * float("nan"), value)
         else:
-            # NaN comes last in order: if there is one, the result is one.
+            # NaN sorts last: if there is one, the result is NaN.
             value = _native.where(ordered[..., -1] != ordered[..., -1], ordered[..., -1], value)
         results.append(value.reshape(shape) if keepdims else value)
     return results
@@ -123,32 +123,32 @@ def _quantile(what, x, q, axis, method, keepdims, skip_nan=False, scale=1.0):
 
 
 def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
-    """The values below which a share of the elements lies; ``q`` from 0 to 1."""
+    """The quantiles of an array; ``q`` from 0 to 1."""
     return _quantile("quantile", x, q, axis, method, keepdims)
 
 
 def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
-    """The values below which a percentage of the elements lies; ``q`` from 0 to 100."""
+    """The percentiles of an array; ``q`` from 0 to 100."""
     return _quantile("percentile", x, q, axis, method, keepdims, scale=100.0)
 
 
 def median(x, /, axis=None, keepdims=False):
-    """The value in the middle, or the mean of the two there."""
+    """The median."""
     return _quantile("median", x, 0.5, axis, "linear", keepdims)
 
 
 def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
-    """:func:`quantile` of the elements that are not NaN."""
+    """:func:`quantile`, ignoring NaN."""
     return _quantile("nanquantile", x, q, axis, method, keepdims, True)
 
 
 def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
-    """:func:`percentile` of the elements that are not NaN."""
+    """:func:`percentile`, ignoring NaN."""
     return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100.0)
 
 
 def nanmedian(x, /, axis=None, keepdims=False):
-    """:func:`median` of the elements that are not NaN."""
+    """:func:`median`, ignoring NaN."""
     return _quantile("nanmedian", x, 0.5, axis, "linear", keepdims, True)
 
 
@@ -158,22 +158,22 @@ def _without_nan(x, value):
 
 
 def nansum(x, /, axis=None, dtype=None, keepdims=False):
-    """The sum of the elements that are not NaN."""
+    """The sum, ignoring NaN."""
     return _without_nan(x, 0).sum(axis, dtype, keepdims)
 
 
 def nanprod(x, /, axis=None, dtype=None, keepdims=False):
-    """The product of the elements that are not NaN."""
+    """The product, ignoring NaN."""
     return _without_nan(x, 1).prod(axis, dtype, keepdims)
 
 
 def nancumsum(x, /, axis=None, dtype=None):
-    """The running sum with NaN as 0."""
+    """The cumulative sum, treating NaN as 0."""
     return _without_nan(x, 0).cumsum(axis, dtype)
 
 
 def nancumprod(x, /, axis=None, dtype=None):
-    """The running product with NaN as 1."""
+    """The cumulative product, treating NaN as 1."""
     return _without_nan(x, 1).cumprod(axis, dtype)
 
 
@@ -186,27 +186,27 @@ def _extreme(x, axis, keepdims, name, worst):
 
 
 def nanmax(x, /, axis=None, keepdims=False):
-    """The largest element that is not NaN; NaN if there is none."""
+    """The maximum, ignoring NaN; NaN if there is no other element."""
     return _extreme(x, axis, keepdims, "max", float("-inf"))
 
 
 def nanmin(x, /, axis=None, keepdims=False):
-    """The smallest element that is not NaN; NaN if there is none."""
+    """The minimum, ignoring NaN; NaN if there is no other element."""
     return _extreme(x, axis, keepdims, "min", float("inf"))
 
 
 def nanargmax(x, /, axis=None, keepdims=False):
-    """The position of the largest element that is not NaN."""
+    """The position of the maximum, ignoring NaN."""
     return _without_nan(x, float("-inf")).argmax(axis, keepdims)
 
 
 def nanargmin(x, /, axis=None, keepdims=False):
-    """The position of the smallest element that is not NaN."""
+    """The position of the minimum, ignoring NaN."""
     return _without_nan(x, float("inf")).argmin(axis, keepdims)
 
 
 def nanmean(x, /, axis=None, keepdims=False):
-    """The mean of the elements that are not NaN."""
+    """The mean, ignoring NaN."""
     x = asarray(x)
     if x.dtype.kind != "f":
         return x.mean(axis, keepdims)
@@ -214,7 +214,7 @@ def nanmean(x, /, axis=None, keepdims=False):
 
 
 def nanvar(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
-    """The variance of the elements that are not NaN."""
+    """The variance, ignoring NaN."""
     x = asarray(x)
     if x.dtype.kind != "f":
         return var(x, axis, correction, keepdims, ddof=ddof)
@@ -225,17 +225,17 @@ def nanvar(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
 
 
 def nanstd(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
-    """The standard deviation of the elements that are not NaN."""
+    """The standard deviation, ignoring NaN."""
     return _native.sqrt(nanvar(x, axis, correction, keepdims, ddof=ddof))
 
 
 def bincount(x, /, weights=None, minlength=0):
-    """How often each integer from 0 on occurs, or the sum of weights for each. Evaluates the array."""
+    """Counts the occurrences of each integer from 0 on, or sums their weights. Evaluates the array."""
     x = asarray(x)
     if x.ndim != 1 or x.dtype.kind not in "iu":
-        raise ArgumentError(f"bincount: a vector of integers is needed, not {x.dtype} of shape {x.shape}")
+        raise ArgumentError(f"bincount: expected a vector of integers, not {x.dtype} of shape {x.shape}")
     if x.size and x.min().item() < 0:
-        raise ArgumentError("bincount: integers of 0 or more are needed")
+        raise ArgumentError("bincount: expected non-negative integers")
     count = _builtins.max(minlength, x.max().item() + 1 if x.size else 0)
     if weights is None:
         weights = _native.full(x.shape, 1, dtype="int64", device=x.device)
@@ -244,18 +244,18 @@ def bincount(x, /, weights=None, minlength=0):
 
 
 def histogram_bin_edges(x, /, bins=10, range=None):
-    """The edges of bins: so many of one width over the range of the elements, or those given."""
+    """The bin edges: equal widths over the range of the elements, or those given."""
     if not isinstance(bins, int):
         return asarray(bins)
     if bins <= 0:
-        raise ArgumentError(f"histogram: {bins} bins")
+        raise ArgumentError(f"histogram: invalid number of bins: {bins}")
     x = asarray(x)
     if range is None:
         low, high = (x.min().item(), x.max().item()) if x.size else (0.0, 1.0)
     else:
         low, high = range
     if not low <= high:
-        raise ArgumentError(f"histogram: a range from {low} to {high}")
+        raise ArgumentError(f"histogram: invalid range from {low} to {high}")
     if low == high:
         low, high = low - 0.5, high + 0.5
     dtype = x.dtype if x.dtype.kind == "f" else "float32"
@@ -263,7 +263,7 @@ def histogram_bin_edges(x, /, bins=10, range=None):
 
 
 def _even_bin(x, edges, count):
-    """The bin of each element among bins of one width: by division, and a step to the side where rounding was in the way."""
+    """The bin of each element among bins of equal width: by division, corrected by one bin where rounding was off."""
     low, high = edges[0], edges[-1]
     guess = _native.floor((x - low) * (count / (high - low)))
     inside = _native.logical_and(x >= low, x <= high)
@@ -274,7 +274,7 @@ def _even_bin(x, edges, count):
 
 
 def histogram(x, /, bins=10, range=None, density=False, weights=None):
-    """How many elements fall into each bin, and the edges of the bins. The last bin has both of its edges."""
+    """The number of elements in each bin, and the bin edges. The last bin includes both of its edges."""
     from ._searching import searchsorted
 
     x = asarray(x)
@@ -302,7 +302,7 @@ def histogram(x, /, bins=10, range=None, density=False, weights=None):
 
 
 def digitize(x, bins, /, right=False):
-    """The number of the bin that each element falls into; ``bins`` rise or fall."""
+    """The index of the bin that each element falls into; ``bins`` are monotonic."""
     from ._searching import searchsorted
 
     x, bins = asarray(x), asarray(bins)
@@ -313,7 +313,7 @@ def digitize(x, bins, /, right=False):
 
 
 def cov(x, y=None, /, rowvar=True, bias=False, ddof=None):
-    """The covariances of variables, which are rows unless ``rowvar`` is False."""
+    """The covariance matrix; variables are rows unless ``rowvar`` is False."""
     x = asarray(x)
     x = x.astype("float32") if x.dtype.kind != "f" else x
     single = x.ndim < 2 and y is None
@@ -329,7 +329,7 @@ def cov(x, y=None, /, rowvar=True, bias=False, ddof=None):
 
 
 def corrcoef(x, y=None, /, rowvar=True):
-    """The correlations of variables."""
+    """The correlation matrix."""
     found = cov(x, y, rowvar)
     if found.ndim == 0:
         return found / found

@@ -1,4 +1,4 @@
-"""Elements by position, condition and rank; grids of positions."""
+"""Selecting elements by position, condition and rank; index grids."""
 
 import builtins as _builtins
 
@@ -28,7 +28,7 @@ def shape(x, /):
 
 
 def size(x, /, axis=None):
-    """The number of elements, of all or of an axis."""
+    """The number of elements, in total or along an axis."""
     x = asarray(x)
     return x.size if axis is None else x.shape[axis]
 
@@ -39,19 +39,19 @@ def argwhere(x, /):
 
 
 def flatnonzero(x, /):
-    """The positions of true or non-zero elements in the flat array. Evaluates it."""
+    """The positions of true or non-zero elements in the flattened array. Evaluates it."""
     return asarray(x).flatten()._nonzero()[:, 0]
 
 
 def partition(x, /, kth, axis=-1):
-    """The elements along an axis with those below position ``kth`` in front: here, in order altogether."""
+    """Partitions an axis at position ``kth``: in this implementation, sorts it entirely."""
     x, axis = _flat_without(x, axis)
     _check_rank("partition", x, kth, axis)
     return x.sort(axis)
 
 
 def argpartition(x, /, kth, axis=-1):
-    """The positions of what :func:`partition` gives."""
+    """The indices that :func:`partition` would use."""
     x, axis = _flat_without(x, axis)
     _check_rank("argpartition", x, kth, axis)
     return x.argsort(axis)
@@ -65,7 +65,7 @@ def _check_rank(what, x, kth, axis):
 
 
 def lexsort(keys, /, axis=-1):
-    """The order by several keys, of which the last counts most."""
+    """Indirect sort by several keys, the last one being the primary key."""
     keys = [asarray(key) for key in keys]
     order = keys[0].argsort(axis)
     for key in keys[1:]:
@@ -74,7 +74,7 @@ def lexsort(keys, /, axis=-1):
 
 
 def compress(condition, x, /, axis=None):
-    """The slices of an axis where a condition holds. Evaluates the condition."""
+    """The slices along an axis where a condition holds. Evaluates the condition."""
     x = asarray(x)
     if axis is None:
         x, axis = x.flatten(), 0
@@ -82,14 +82,14 @@ def compress(condition, x, /, axis=None):
 
 
 def extract(condition, x, /):
-    """The elements where a condition holds, flat. Evaluates the condition."""
+    """The elements where a condition holds, flattened. Evaluates the condition."""
     return compress(asarray(condition).flatten(), x)
 
 
 def select(conditions, choices, default=0):
-    """Of several choices, each element from the first whose condition holds."""
+    """Each element from the first of several choices whose condition holds."""
     if len(conditions) != len(choices) or not choices:
-        raise ArgumentError(f"select: {len(conditions)} conditions for {len(choices)} choices")
+        raise ArgumentError(f"select: got {len(conditions)} conditions for {len(choices)} choices")
     result = default
     for condition, choice in zip(reversed(list(conditions)), reversed(list(choices))):
         result = _native.where(asarray(condition), choice, result)
@@ -97,7 +97,7 @@ def select(conditions, choices, default=0):
 
 
 def choose(index, choices, /, mode="raise"):
-    """Each element from the choice that an array of integers names."""
+    """Each element from the choice that an integer array selects."""
     index = asarray(index)
     choices = [asarray(each) for each in choices]
     if mode == "wrap":
@@ -109,13 +109,13 @@ def choose(index, choices, /, mode="raise"):
 
 
 def piecewise(x, conditions, functions, /, *args, **kwargs):
-    """Functions of an array, each where its condition holds; one more function stands for the rest."""
+    """Functions of an array, each applied where its condition holds; an extra function applies elsewhere."""
     x = asarray(x)
     conditions = [asarray(each) for each in conditions]
     values = [each(x, *args, **kwargs) if callable(each) else each for each in functions]
     result = values.pop() if len(values) == len(conditions) + 1 else 0
     if len(values) != len(conditions):
-        raise ArgumentError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions")
+        raise ArgumentError(f"piecewise: got {len(functions)} functions for {len(conditions)} conditions")
     for condition, value in zip(conditions, values):
         result = _native.where(condition, value, result)
     return asarray(result).astype(x.dtype).broadcast_to(x.shape)
@@ -123,12 +123,12 @@ def piecewise(x, conditions, functions, /, *args, **kwargs):
 
 def _own(what, x):
     if not isinstance(x, Array):
-        raise ConversionError(f"{what}: an array is changed in place, not a {type(x).__name__}")
+        raise ConversionError(f"{what}: expected an array to modify in place, not {type(x).__name__}")
     return x
 
 
 def put(x, indices, values, /):
-    """Sets elements of the flat array by position, in place; values repeat as needed."""
+    """Sets elements of the flattened array by position, in place; values repeat as needed."""
     x = _own("put", x)
     from ._rearranging import resize
 
@@ -139,7 +139,7 @@ def put(x, indices, values, /):
 
 
 def put_along_axis(x, indices, values, /, axis=-1):
-    """Sets elements by position along an axis, in place: the inverse of :func:`take_along_axis`; of the flat array without an
+    """Sets elements by position along an axis, in place: the inverse of :func:`take_along_axis`; of the flattened array without an
     axis."""
     x = _own("put_along_axis", x)
     if axis is None:
@@ -163,7 +163,7 @@ def put_along_axis(x, indices, values, /, axis=-1):
 
 
 def putmask(x, mask, values, /):
-    """Sets elements where a mask holds, in place, to the values at the same positions; values repeat as needed."""
+    """Sets elements where a mask is true, in place, to the values at the same positions; values repeat as needed."""
     from ._rearranging import resize
 
     x = _own("putmask", x)
@@ -172,7 +172,7 @@ def putmask(x, mask, values, /):
 
 
 def place(x, mask, values, /):
-    """Sets elements where a mask holds, in place, to the values one after the other. Evaluates the mask."""
+    """Sets elements where a mask is true, in place, to consecutive values. Evaluates the mask."""
     x = _own("place", x)
     found = flatnonzero(mask)
     if found.size:
@@ -180,7 +180,7 @@ def place(x, mask, values, /):
 
 
 def copyto(to, source, /, where=True):
-    """Sets an array to the values of another, in place."""
+    """Copies the values of another array into this one, in place."""
     to = _own("copyto", to)
     source = asarray(source, dtype=to.dtype, device=to.device).broadcast_to(to.shape)
     to._set(source if where is True else _native.where(asarray(where), source, to))
@@ -190,7 +190,7 @@ def fill_diagonal(x, value, /):
     """Sets the main diagonal of a matrix, in place."""
     x = _own("fill_diagonal", x)
     if x.ndim != 2:
-        raise ShapeError(f"fill_diagonal: a matrix is needed, not shape {x.shape}")
+        raise ShapeError(f"fill_diagonal: expected a matrix, not shape {x.shape}")
     rows = _native.arange(x.shape[0], device=x.device).expand_dims(1)
     value = asarray(value, dtype=x.dtype, device=x.device)
     if value.ndim:
@@ -201,7 +201,7 @@ def fill_diagonal(x, value, /):
 
 
 def indices(dimensions, dtype="int64"):
-    """The coordinates of a grid: an array for each axis, along a new first axis."""
+    """The coordinates of a grid: one array per axis, along a new first axis."""
     dimensions = tuple(dimensions)
     grids = []
     for axis, extent in enumerate(dimensions):
@@ -212,17 +212,17 @@ def indices(dimensions, dtype="int64"):
 
 
 def fromfunction(function, shape, *, dtype="float32", **kwargs):
-    """A function of the coordinates of a grid."""
+    """An array computed from its coordinates."""
     return function(*indices((shape,) if isinstance(shape, int) else shape, dtype), **kwargs)
 
 
 def ix_(*vectors):
-    """Vectors of positions in shapes that select a grid: ``x[ix_(rows, columns)]``."""
+    """Index vectors shaped to select a grid: ``x[ix_(rows, columns)]``."""
     made = []
     for axis, each in enumerate(map(asarray, vectors)):
         each = each._nonzero()[:, 0] if each.dtype.kind == "b" else each
         if each.ndim != 1:
-            raise ShapeError(f"ix_: vectors are needed, not shape {each.shape}")
+            raise ShapeError(f"ix_: expected vectors, not shape {each.shape}")
         made.append(each.reshape((1,) * axis + (each.size,) + (1,) * (len(vectors) - axis - 1)))
     return tuple(made)
 
@@ -234,40 +234,40 @@ def _triangle(n, m, keep):
 
 
 def tril_indices(n, k=0, m=None):
-    """The positions on and below a diagonal."""
+    """The indices on and below a diagonal."""
     return _triangle(n, m, lambda rows, columns: columns <= rows + k)
 
 
 def triu_indices(n, k=0, m=None):
-    """The positions on and above a diagonal."""
+    """The indices on and above a diagonal."""
     return _triangle(n, m, lambda rows, columns: columns >= rows + k)
 
 
 def tril_indices_from(x, /, k=0):
-    """The positions on and below a diagonal of a matrix."""
+    """The indices on and below a diagonal of a given matrix."""
     return tril_indices(asarray(x).shape[-2], k, asarray(x).shape[-1])
 
 
 def triu_indices_from(x, /, k=0):
-    """The positions on and above a diagonal of a matrix."""
+    """The indices on and above a diagonal of a given matrix."""
     return triu_indices(asarray(x).shape[-2], k, asarray(x).shape[-1])
 
 
 def diag_indices(n, ndim=2):
-    """The positions of the main diagonal."""
+    """The indices of the main diagonal."""
     return (_native.arange(n),) * ndim
 
 
 def diag_indices_from(x, /):
-    """The positions of the main diagonal of a square array."""
+    """The indices of the main diagonal of a square array."""
     x = asarray(x)
     if x.ndim < 2 or len(set(x.shape)) != 1:
-        raise ShapeError(f"diag_indices_from: equal extents are needed, not shape {x.shape}")
+        raise ShapeError(f"diag_indices_from: expected equal extents, not shape {x.shape}")
     return diag_indices(x.shape[0], x.ndim)
 
 
 def unravel_index(index, shape, /):
-    """Coordinates from positions in the flat array."""
+    """Coordinates from positions in the flattened array."""
     index = asarray(index)
     found = []
     for extent in reversed(tuple(shape)):
@@ -277,7 +277,7 @@ def unravel_index(index, shape, /):
 
 
 def ravel_multi_index(coordinates, shape, /, mode="raise"):
-    """Positions in the flat array from coordinates."""
+    """Positions in the flattened array from coordinates."""
     position = 0
     for axis, (each, extent) in enumerate(zip(coordinates, tuple(shape))):
         each = asarray(each)
@@ -292,7 +292,7 @@ def ravel_multi_index(coordinates, shape, /, mode="raise"):
 
 
 def identity(n, dtype="float32", *, device=None):
-    """Ones on the diagonal of a square matrix."""
+    """The identity matrix."""
     return _native.eye(n, dtype=dtype, device=device)
 
 
@@ -303,11 +303,11 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype="float32", *, 
 
 
 def geomspace(start, stop, num=50, endpoint=True, dtype="float32", *, device=None):
-    """Numbers whose neighbours have one ratio."""
+    """Geometrically spaced numbers."""
     import math
 
     if start == 0 or stop == 0 or (start < 0) != (stop < 0):
-        raise ArgumentError(f"geomspace: bounds of one sign are needed, not {start} and {stop}")
+        raise ArgumentError(f"geomspace: bounds must be non-zero and have the same sign, not {start} and {stop}")
     sign = -1.0 if start < 0 else 1.0
     exponents = _native.linspace(math.log10(abs(start)), math.log10(abs(stop)), num, endpoint=endpoint, dtype="float64")
     return (sign * asarray(10.0, dtype="float64") ** exponents).astype(dtype)

@@ -1,4 +1,4 @@
-"""How arrays are printed."""
+"""Print options."""
 
 import contextlib as _contextlib
 
@@ -11,13 +11,13 @@ _NAMES = ("precision", "threshold", "edgeitems", "linewidth", "suppress")
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, suppress=None):
-    """How arrays are printed: digits after the point, elements shown in full, elements at the ends of long axes, columns of a
-    line, and whether small numbers are 0. What is not given stays."""
+    """Sets print options: digits after the point, threshold for summarising, elements at the ends of long axes, characters per
+    line, and whether small numbers print as 0. Options not given are unchanged."""
     _native._set_print_options(precision, threshold, edgeitems, linewidth, suppress)
 
 
 def get_printoptions():
-    """How arrays are printed, by name."""
+    """The current print options, by name."""
     return dict(zip(_NAMES, _native._set_print_options()))
 
 
@@ -33,10 +33,10 @@ def printoptions(**options):
 
 
 def array_repr(x, /):
-    """What ``repr`` gives."""
+    """Implements ``repr``."""
     return repr(asarray(x))
 
 
 def array_str(x, /):
-    """What ``str`` gives."""
+    """Implements ``str``."""
     return str(asarray(x))

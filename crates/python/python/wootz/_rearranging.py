@@ -1,4 +1,4 @@
-"""Arrays joined, split, turned and extended: NumPy's names over the functions of the standard."""
+"""Joining, splitting, rotating and extending arrays: NumPy's names for the functions of the standard."""
 
 import builtins as _builtins
 
@@ -16,12 +16,12 @@ __all__ = [
 
 
 def ravel(x, /):
-    """One axis with all elements."""
+    """Flattens the array."""
     return asarray(x).flatten()
 
 
 def swapaxes(x, axis1, axis2, /):
-    """Two axes exchanged."""
+    """Swaps two axes."""
     x = asarray(x)
     order = list(range(x.ndim))
     first, second = _axis("swapaxes", axis1, x.ndim), _axis("swapaxes", axis2, x.ndim)
@@ -30,7 +30,7 @@ def swapaxes(x, axis1, axis2, /):
 
 
 def rollaxis(x, /, axis, start=0):
-    """An axis moved so that it comes before another."""
+    """Moves an axis before another."""
     x = asarray(x)
     axis = _axis("rollaxis", axis, x.ndim)
     start = start + x.ndim if start < 0 else start
@@ -61,18 +61,18 @@ def atleast_2d(*arrays):
 
 
 def atleast_3d(*arrays):
-    """Arrays with at least three axes, as NumPy places them."""
+    """Arrays with at least three axes, inserted as in NumPy."""
     return _at_least(3, arrays)
 
 
 def hstack(arrays, /):
-    """Arrays side by side: along the second axis, or along the only one."""
+    """Joins arrays horizontally: along the second axis, or the only one."""
     arrays = [atleast_1d(each) for each in arrays]
     return concat(arrays, axis=0 if arrays and arrays[0].ndim == 1 else 1)
 
 
 def vstack(arrays, /):
-    """Arrays below each other, vectors as rows."""
+    """Joins arrays vertically, vectors as rows."""
     return concat([atleast_2d(each) for each in arrays], axis=0)
 
 
@@ -80,12 +80,12 @@ row_stack = vstack
 
 
 def dstack(arrays, /):
-    """Arrays behind each other, along the third axis."""
+    """Joins arrays along the third axis."""
     return concat([atleast_3d(each) for each in arrays], axis=2)
 
 
 def column_stack(arrays, /):
-    """Vectors as the columns of a matrix; matrices side by side."""
+    """Joins vectors as the columns of a matrix, and matrices horizontally."""
     arrays = [asarray(each) for each in arrays]
     return concat([each if each.ndim > 1 else each.reshape((each.size, 1)) for each in arrays], axis=1)
 
@@ -99,7 +99,7 @@ def block(arrays, /):
     def joined(value, level):
         if isinstance(value, list):
             if not value:
-                raise ArgumentError("block: an empty list")
+                raise ArgumentError("block: the list is empty")
             return concat([joined(each, level - 1) for each in value], axis=-level)
         return value
 
@@ -116,13 +116,13 @@ def block(arrays, /):
 
 
 def _cuts(what, extent, sections, equal):
-    """The bounds of the parts of an axis."""
+    """The bounds of the sections of an axis."""
     if not isinstance(sections, int):
         return [0, *[_builtins.min(_builtins.max(int(at) + (extent if at < 0 else 0), 0), extent) for at in sections], extent]
     if sections <= 0:
-        raise ArgumentError(f"{what}: {sections} parts")
+        raise ArgumentError(f"{what}: invalid number of sections {sections}")
     if equal and extent % sections:
-        raise ShapeError(f"{what}: {extent} elements do not make {sections} equal parts; array_split makes unequal ones")
+        raise ShapeError(f"{what}: {extent} elements cannot be split into {sections} equal parts; use array_split")
     size, more = divmod(extent, sections)
     return [size * i + _builtins.min(i, more) for i in range(sections + 1)]
 
@@ -136,46 +136,46 @@ def _split(what, x, sections, axis, equal):
 
 
 def split(x, sections, /, axis=0):
-    """Equal parts of an axis, or the parts between positions."""
+    """Splits an axis into equal parts, or at positions."""
     return _split("split", x, sections, axis, True)
 
 
 def array_split(x, sections, /, axis=0):
-    """Parts of an axis that are equal as far as possible, or the parts between positions."""
+    """Splits an axis into nearly equal parts, or at positions."""
     return _split("array_split", x, sections, axis, False)
 
 
 def hsplit(x, sections, /):
-    """Parts of the second axis, or of the only one."""
+    """Splits along the second axis, or the only one."""
     return split(x, sections, axis=0 if asarray(x).ndim == 1 else 1)
 
 
 def vsplit(x, sections, /):
-    """Parts of the first axis."""
+    """Splits along the first axis."""
     return split(x, sections, axis=0)
 
 
 def dsplit(x, sections, /):
-    """Parts of the third axis."""
+    """Splits along the third axis."""
     return split(x, sections, axis=2)
 
 
 def fliplr(x, /):
-    """The second axis reversed."""
+    """Reverses the second axis."""
     return flip(x, axis=1)
 
 
 def flipud(x, /):
-    """The first axis reversed."""
+    """Reverses the first axis."""
     return flip(x, axis=0)
 
 
 def rot90(x, /, k=1, axes=(0, 1)):
-    """An array turned ``k`` times by 90° from the first of two axes to the second."""
+    """Rotates an array ``k`` times by 90° from the first of two axes towards the second."""
     x = asarray(x)
     first, second = (_axis("rot90", axis, x.ndim) for axis in axes)
     if first == second:
-        raise ArgumentError("rot90: two different axes are needed")
+        raise ArgumentError("rot90: expected two different axes")
     if k % 4 == 2:
         return flip(x, axis=(first, second))
     if k % 4 == 1:
@@ -184,7 +184,7 @@ def rot90(x, /, k=1, axes=(0, 1)):
 
 
 def append(x, values, /, axis=None):
-    """An array with values behind it; both flat where no axis is named."""
+    """Appends values to an array; both are flattened if no axis is given."""
     return concat([asarray(x), asarray(values)], axis=axis)
 
 
@@ -208,7 +208,7 @@ def _positions(what, index, extent):
 
 
 def delete(x, index, /, axis=None):
-    """An array without some positions of an axis."""
+    """An array with positions along an axis removed."""
     x, axis = _flat_without(x, axis)
     gone = set(_positions("delete", index, x.shape[axis]))
     if x.shape[axis] in gone:
@@ -218,7 +218,7 @@ def delete(x, index, /, axis=None):
 
 
 def insert(x, index, values, /, axis=None):
-    """An array with values in front of some positions of an axis."""
+    """An array with values inserted before positions along an axis."""
     x, axis = _flat_without(x, axis)
     axis = _axis("insert", axis, x.ndim)
     extent = x.shape[axis]
@@ -233,14 +233,14 @@ def insert(x, index, values, /, axis=None):
         return concat([x[front + (slice(0, at),)], values.broadcast_to(shape), x[front + (slice(at, None),)]], axis=axis)
     at = _positions("insert", index, extent)
     values = values.broadcast_to(x.shape[:axis] + (len(at),) + x.shape[axis + 1 :])
-    # Old elements and new ones in the order in which they stand: a new one comes before the old one at its position.
+    # Old and new elements in their final order: a new one precedes the old one at its position.
     keys = [(2 * i + 1, i) for i in range(extent)] + [(2 * p, extent + j) for j, p in enumerate(at)]
     order = asarray([place for _, place in sorted(keys)], dtype="int64", device=x.device)
     return concat([x, values], axis=axis).take(order, axis=axis)
 
 
 def resize(x, shape, /):
-    """An array of another size, filled with as many copies as it takes."""
+    """An array of another size, filled with repeated copies."""
     x = asarray(x).flatten()
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     count = 1
@@ -252,7 +252,7 @@ def resize(x, shape, /):
 
 
 def trim_zeros(x, /, trim="fb"):
-    """A vector without the zeros at its front and its back. Evaluates it."""
+    """A vector without leading and trailing zeros. Evaluates it."""
     x = asarray(x)
     found = (x != 0)._nonzero()[:, 0].tolist()
     if not found:
@@ -261,7 +261,7 @@ def trim_zeros(x, /, trim="fb"):
 
 
 def diagonal(x, /, offset=0, axis1=-2, axis2=-1):
-    """A diagonal of two axes: by default the last ones."""
+    """A diagonal of two axes: by default the last two."""
     x = asarray(x)
     if (axis1, axis2) != (-2, -1):
         x = moveaxis(x, (axis1, axis2), (-2, -1))
@@ -269,17 +269,17 @@ def diagonal(x, /, offset=0, axis1=-2, axis2=-1):
 
 
 def trace(x, /, offset=0, axis1=-2, axis2=-1, dtype=None):
-    """The sum of a diagonal of two axes: by default the last ones."""
+    """The sum of a diagonal of two axes: by default the last two."""
     return diagonal(x, offset, axis1, axis2).sum(-1, dtype)
 
 
 def diag(x, /, k=0):
-    """A diagonal of a matrix, or a matrix with a vector on a diagonal."""
+    """A diagonal of a matrix, or a matrix with a given diagonal."""
     x = asarray(x)
     if x.ndim == 2:
         return x.diagonal(k)
     if x.ndim != 1:
-        raise ShapeError(f"diag: a vector or a matrix is needed, not shape {x.shape}")
+        raise ShapeError(f"diag: expected a vector or a matrix, not shape {x.shape}")
     size = x.size + abs(k)
     rows = _native.arange(size, device=x.device).expand_dims(1)
     columns = _native.arange(size, device=x.device)
@@ -288,7 +288,7 @@ def diag(x, /, k=0):
 
 
 def diagflat(x, /, k=0):
-    """A matrix with the elements of an array on a diagonal."""
+    """A matrix with the flattened array on a diagonal."""
     return diag(ravel(x), k)
 
 
@@ -299,7 +299,7 @@ def tri(n, m=None, k=0, dtype="float32"):
 
 
 def vander(x, /, n=None, increasing=False):
-    """Powers of a vector's elements as the columns of a matrix."""
+    """The Vandermonde matrix: powers of a vector's elements as columns."""
     x = asarray(x)
     n = x.size if n is None else n
     powers = _native.arange(n, device=x.device)
@@ -308,7 +308,7 @@ def vander(x, /, n=None, increasing=False):
 
 
 def kron(x1, x2, /):
-    """Every product of an element of one array with the whole of another."""
+    """The Kronecker product."""
     x1, x2 = asarray(x1), asarray(x2)
     rank = _builtins.max(x1.ndim, x2.ndim)
     x1, x2 = (each.reshape((1,) * (rank - each.ndim) + each.shape) for each in (x1, x2))

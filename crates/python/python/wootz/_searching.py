@@ -10,55 +10,55 @@ __all__ = [
 
 
 def _flat_without(x, axis):
-    """An array and an axis of it; the flat array where none is named."""
+    """An array and an axis of it; the flattened array if no axis is given."""
     x = asarray(x)
     return (x.flatten(), 0) if axis is None else (x, axis)
 
 
 def argmax(x, /, axis=None, keepdims=False):
-    """The first position of the largest element, along an axis or of the flat array."""
+    """The position of the first maximum, along an axis or in the flattened array."""
     return asarray(x).argmax(axis, keepdims)
 
 
 def argmin(x, /, axis=None, keepdims=False):
-    """The first position of the smallest element, along an axis or of the flat array."""
+    """The position of the first minimum, along an axis or in the flattened array."""
     return asarray(x).argmin(axis, keepdims)
 
 
 def count_nonzero(x, /, axis=None, keepdims=False):
-    """How many elements are true or non-zero."""
+    """The number of true or non-zero elements."""
     return asarray(x).count_nonzero(axis, keepdims)
 
 
 def nonzero(x, /):
-    """The coordinates of true or non-zero elements, one array for each axis. Evaluates the array."""
+    """The coordinates of true or non-zero elements, one array per axis. Evaluates the array."""
     x = asarray(x)
     if x.ndim == 0:
-        raise ArgumentError("nonzero: an array with axes is needed")
+        raise ArgumentError("nonzero: expected an array with at least one axis")
     found = x._nonzero()
     return tuple(found[:, axis] for axis in range(x.ndim))
 
 
 def sort(x, /, axis=-1, descending=False, stable=True):
-    """The elements along an axis in order, or of the flat array; NaN counts as largest. Always stable."""
+    """The sorted elements along an axis, or of the flattened array; NaN sorts last. Always stable."""
     x, axis = _flat_without(x, axis)
     return x.sort(axis, descending)
 
 
 def argsort(x, /, axis=-1, descending=False, stable=True):
-    """The positions of what :func:`sort` gives. Always stable."""
+    """The indices that :func:`sort` would use. Always stable."""
     x, axis = _flat_without(x, axis)
     return x.argsort(axis, descending)
 
 
 def top_k(x, /, k, axis=-1):
-    """The ``k`` largest elements along an axis, or of the flat array, largest first, and their positions."""
+    """The ``k`` largest elements along an axis, or of the flattened array, largest first, and their positions."""
     x, axis = _flat_without(x, axis)
     return x.top_k(k, axis)
 
 
 def take(x, indices, /, axis=None):
-    """Rows, columns, … by number; elements of the flat array where no axis is named."""
+    """Elements along an axis by index; of the flattened array if no axis is given."""
     x = asarray(x)
     if axis is None:
         x, axis = x.flatten(), 0
@@ -66,25 +66,25 @@ def take(x, indices, /, axis=None):
 
 
 def take_along_axis(x, indices, /, axis=-1):
-    """Elements by number along an axis, other numbers for each place of the other axes; of the flat array without an axis."""
+    """Elements along an axis by index, with separate indices for each position of the other axes; of the flattened array without an axis."""
     x, axis = _flat_without(x, axis)
     return x.take_along_axis(asarray(indices), axis=axis)
 
 
 def _before(a, b):
-    """Whether a comes before b where NaN comes last."""
+    """Whether a sorts before b, with NaN last."""
     if a.dtype.kind != "f":
         return a < b
     return logical_or(a < b, logical_and(a == a, b != b))
 
 
 def searchsorted(x1, x2, /, side="left", sorter=None):
-    """Where elements of ``x2`` would go into the sorted vector ``x1``: binary search, one gather for each halving."""
+    """The insertion points of ``x2`` in the sorted vector ``x1``: binary search, one gather per step."""
     if side not in ("left", "right"):
-        raise ArgumentError(f"searchsorted: side is 'left' or 'right', not {side!r}")
+        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
     x1, x2 = asarray(x1), asarray(x2)
     if x1.ndim != 1:
-        raise ArgumentError(f"searchsorted: a vector is searched, not shape {x1.shape}")
+        raise ArgumentError(f"searchsorted: expected a vector to search, not shape {x1.shape}")
     if sorter is not None:
         x1 = x1.take(asarray(sorter), axis=0)
     dtype = x1.dtype.promote(x2.dtype)

@@ -1,4 +1,4 @@
-"""Set functions: the different values of an array. All of them evaluate it."""
+"""Set functions: the unique values of an array. All of them evaluate it."""
 
 from typing import NamedTuple
 
@@ -28,9 +28,9 @@ class UniqueInverse(NamedTuple):
 
 
 def unique_all(x, /):
-    """The different values, sorted; where each was first; which of them each element is; how often each came.
+    """The unique values, sorted; their first positions; the index of each element's value; their counts.
 
-    NaN differs from itself, so each counts alone; -0.0 equals 0.0.
+    NaN differs from itself, so each NaN is unique; -0.0 equals 0.0.
     """
     x = asarray(x)
     flat = x.flatten()
@@ -48,7 +48,7 @@ def unique_all(x, /):
 
 
 def _runs(x):
-    """The elements in order, and where each different one begins."""
+    """The sorted elements, and where each unique value starts."""
     ordered = asarray(x).flatten().sort()
     if ordered.size == 0:
         return ordered, _native.full((0,), 0, dtype="int64", device=ordered.device)
@@ -57,7 +57,7 @@ def _runs(x):
 
 
 def unique_counts(x, /):
-    """The different values, sorted, and how often each came."""
+    """The unique values, sorted, and their counts."""
     ordered, starts = _runs(x)
     if ordered.size == 0:
         return UniqueCounts(ordered, starts)
@@ -66,12 +66,12 @@ def unique_counts(x, /):
 
 
 def unique_inverse(x, /):
-    """The different values, sorted, and which of them each element is."""
+    """The unique values, sorted, and the index of each element's value."""
     found = unique_all(x)
     return UniqueInverse(found.values, found.inverse_indices)
 
 
 def unique_values(x, /):
-    """The different values, sorted."""
+    """The unique values, sorted."""
     ordered, starts = _runs(x)
     return ordered.take(starts, axis=0)

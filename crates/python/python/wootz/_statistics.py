@@ -1,4 +1,4 @@
-"""Reductions and running reductions."""
+"""Reductions and cumulative functions."""
 
 from . import _native
 from ._manipulation import _axis, concat
@@ -14,7 +14,7 @@ __all__ = [
 def _numeric(name, x):
     x = asarray(x)
     if x.dtype.kind == "b":
-        raise DTypeError(f"{name}: bool is no number (cast it first)")
+        raise DTypeError(f"{name}: bool is not numeric (cast it first)")
     return x
 
 
@@ -39,17 +39,17 @@ def min(x, /, axis=None, keepdims=False):
 
 
 def mean(x, /, axis=None, keepdims=False):
-    """The mean; NaN over nothing."""
+    """The mean; NaN if there are no elements."""
     return asarray(x).mean(axis, keepdims)
 
 
 def sum(x, /, axis=None, dtype=None, keepdims=False):
-    """The sum; small integers add up in 64 bits unless a dtype is named."""
+    """The sum; small integers are summed in 64 bits unless a dtype is given."""
     return asarray(x).sum(axis, dtype, keepdims)
 
 
 def prod(x, /, axis=None, dtype=None, keepdims=False):
-    """The product; small integers multiply in 64 bits unless a dtype is named."""
+    """The product; small integers are multiplied in 64 bits unless a dtype is given."""
     return asarray(x).prod(axis, dtype, keepdims)
 
 
@@ -58,12 +58,12 @@ def _off(correction, ddof):
 
 
 def var(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
-    """The variance, with ``correction`` (or ``ddof``) taken off the count."""
+    """The variance, with ``correction`` (or ``ddof``) subtracted from the count."""
     return asarray(x).var(axis, _off(correction, ddof), keepdims)
 
 
 def std(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
-    """The standard deviation, with ``correction`` (or ``ddof``) taken off the count."""
+    """The standard deviation, with ``correction`` (or ``ddof``) subtracted from the count."""
     return asarray(x).std(axis, _off(correction, ddof), keepdims)
 
 
@@ -75,10 +75,10 @@ def logsumexp(x, /, axis=None, keepdims=False):
 def _cumulative(name, x, axis, include_initial, first, run):
     x = asarray(x)
     if x.ndim == 0:
-        raise ArgumentError(f"{name}: an array with axes is needed")
+        raise ArgumentError(f"{name}: expected an array with at least one axis")
     if axis is None:
         if x.ndim != 1:
-            raise ArgumentError(f"{name}: an axis is needed for {x.ndim} axes")
+            raise ArgumentError(f"{name}: an axis must be given for an array with {x.ndim} axes")
         axis = 0
     axis = _axis(name, axis, x.ndim)
     result = run(x, axis)
@@ -90,24 +90,24 @@ def _cumulative(name, x, axis, include_initial, first, run):
 
 
 def cumulative_sum(x, /, axis=None, dtype=None, include_initial=False):
-    """The running sum along an axis."""
+    """The cumulative sum along an axis."""
     return _cumulative("cumulative_sum", x, axis, include_initial, 0, lambda x, axis: x.cumsum(axis, dtype))
 
 
 def cumulative_prod(x, /, axis=None, dtype=None, include_initial=False):
-    """The running product along an axis."""
+    """The cumulative product along an axis."""
     return _cumulative("cumulative_prod", x, axis, include_initial, 1, lambda x, axis: x.cumprod(axis, dtype))
 
 
 def diff(x, /, axis=-1, n=1, prepend=None, append=None):
-    """Differences of neighbours along an axis, ``n`` times."""
+    """The ``n``-th differences between consecutive elements along an axis."""
     x = _numeric("diff", x)
     axis = _axis("diff", axis, x.ndim)
     parts = [each for each in (prepend, x, append) if each is not None]
     if len(parts) > 1:
         x = concat(parts, axis=axis)
     if n < 0:
-        raise ArgumentError(f"diff: {n} times is not possible")
+        raise ArgumentError(f"diff: invalid n: {n}")
     front = (slice(None),) * axis
     for _ in range(n):
         x = x[front + (slice(1, None),)] - x[front + (slice(None, -1),)]

@@ -14,7 +14,7 @@ __all__ = ["compile", "eval", "eval_async", "explain"]
 
 
 def _arrays(value, found):
-    """The arrays inside of nested tuples, lists and dicts."""
+    """The arrays in nested tuples, lists and dicts."""
     if isinstance(value, Array):
         found.append(value)
     elif isinstance(value, (tuple, list)):
@@ -27,7 +27,7 @@ def _arrays(value, found):
 
 
 class _Leaf:
-    """The place of an array in a structure."""
+    """The slot of an array in a structure."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ _LEAF = _Leaf()
 
 
 def _operations():
-    """What a number can do, done with the value of a parameter: the trace is then one for that value."""
+    """Applies a number's operation to the parameter's value, which ties the trace to that value."""
     import operator
 
     def value(other):
@@ -47,7 +47,7 @@ def _operations():
 
     def binary(function):
         def own(self, other):
-            # Beside an array it stays a parameter: the array's own operator decides.
+            # Next to an array it stays a parameter: the array's own operator handles it.
             return NotImplemented if isinstance(other, Array) else function(self._value(), value(other))
 
         return own
@@ -78,11 +78,11 @@ def _operations():
 
 
 class _Parameter(_native._Parameter):
-    """A Python number that was given to a compiled function."""
+    """A Python number that was passed to a compiled function."""
 
     locals().update(_operations())
 
-    # What asks for the class is told that of the number.
+    # Asking for the class gives that of the number.
     __class__ = property(lambda self: self._kind)
 
     @property
@@ -109,7 +109,7 @@ _KINDS = {True: int, False: float}
 
 
 class _Slot:
-    """The place of a number in a structure: of the first, the second, … number of a call."""
+    """The slot of a number in a structure: the first, the second, … number of a call."""
 
     __slots__ = ("kind",)
 
@@ -140,7 +140,7 @@ def _flatten(value, leaves, numbers):
 
 
 class _Returned:
-    """The place of a number of the call in what a function returns."""
+    """The slot of a number of the call in a function's result."""
 
     __slots__ = ("slot",)
 
@@ -149,7 +149,7 @@ class _Returned:
 
 
 def _flatten_result(value, leaves):
-    """What a traced function returned, with its arrays taken out, and numbers of the call marked as such."""
+    """The structure of a traced function's result, with arrays taken out and numbers of the call marked as such."""
     kind = type(value)
     if kind is Array:
         leaves.append(value)
@@ -167,7 +167,7 @@ def _flatten_result(value, leaves):
 
 
 def _rebuild(structure, leaves, numbers):
-    """The inverse of both: ``leaves`` come one after the other, and so do ``numbers`` unless a place names one."""
+    """Rebuilds a structure: ``leaves`` are consumed in order, and so are ``numbers`` unless a slot names one."""
     if structure is _LEAF:
         return next(leaves)
     if type(structure) is _Slot:
@@ -189,9 +189,9 @@ class _Program:
     """A function for one structure of its arguments on one device."""
 
     def __init__(self, function, structure, device, parameters):
-        #: The structure of the results by the signature of the arrays: it may depend on shapes.
+        #: The structure of the results by array signature: it may depend on shapes.
         self.results = {}
-        #: Numbers that the function looked at, by their slots: the program is right for these values only.
+        #: Numbers whose values the function used, by slot: the program is only valid for these values.
         self.fixed = {}
 
         def traced(numbers, arrays):
@@ -211,13 +211,13 @@ class _Program:
         return self.rebuild(self.native(numbers, *leaves), leaves, numbers)
 
     def suits(self, numbers):
-        """Whether the program is right for these numbers."""
+        """Whether the program is valid for these numbers."""
         return all([_same(numbers[slot], value) for slot, value in self.fixed.items()])
 
     def rebuild(self, values, leaves, numbers):
-        """What the function returned, with the arrays of a call."""
+        """The function's result, with the arrays of a call."""
         results = self.results
-        # Most functions are traced once.
+        # Most functions are traced only once.
         if len(results) == 1:
             (result,) = results.values()
         else:
@@ -226,7 +226,7 @@ class _Program:
 
 
 def _same(a, b):
-    """Whether two numbers are one: -0.0 is not 0.0, NaN is NaN."""
+    """Whether two numbers are identical: -0.0 is not 0.0, NaN is NaN."""
     return _struct.pack("d", a) == _struct.pack("d", b) if type(a) is float else a == b
 
 
@@ -234,25 +234,25 @@ def _signature(arrays):
     return tuple((each.shape, each.dtype) for each in arrays)
 
 
-#: Programs that a function keeps; the one that was used least recently goes first.
+#: Maximum number of programs per function; the least recently used one is evicted.
 _MAX_PROGRAMS = 256
 
 
 class Compiled:
-    """A function of arrays that is traced once for each signature; later calls only bind buffers and run the plan."""
+    """A function of arrays, traced once per signature; later calls only bind buffers and run the plan."""
 
     def __init__(self, function, device=None):
         self._function = function
         self._device = device
-        #: By structure and device: programs for different values of the numbers that the function looks at.
+        #: By structure and device: programs for different values of the numbers that the function uses.
         self._programs = _collections.OrderedDict()
         self._lock = _threading.Lock()
-        #: Programs of calls with arrays alone, by their number: the common case, which needs no look at structures.
+        #: Programs of calls with only array arguments, by their number: the common case, which skips the structures.
         self._plain = {}
         _functools.update_wrapper(self, function)
 
     def __get__(self, instance, owner=None):
-        """A method: the function with its instance bound."""
+        """A method: the function bound to an instance."""
         return self if instance is None else _Method(self, instance)
 
     def _program(self, args, kwargs, state=()):
@@ -265,7 +265,7 @@ class Compiled:
             hash(key)
         except TypeError:
             raise ConversionError(
-                f"{self!r}: arguments are arrays, or values that can be dictionary keys, in tuples, lists and dicts"
+                f"{self!r}: arguments must be arrays or hashable values, possibly in tuples, lists and dicts"
             ) from None
         with self._lock:
             known = self._programs.setdefault(key, [])
@@ -286,19 +286,19 @@ class Compiled:
             program = self._plain.get(len(args))
             if program is not None:
                 values = program.native.plain(args)
-                # Else something is no array, or on another device than before; that has a program of its own.
+                # Otherwise something is not an array, or on a different device; that needs its own program.
                 if values is not None:
                     return program.rebuild(values, args, ())
         return self._call(args, kwargs)
 
     def _call(self, args, kwargs, state=()):
-        # Inside of another compiled function this one is a part of it.
+        # Inside another compiled function, this one is part of it.
         if _native._is_tracing():
             return self._function(*args, **kwargs)
         while True:
             program, leaves, numbers = self._program(args, kwargs, state)
             result = program(leaves, numbers)
-            # Another thread may have traced the program in between, and found that it depends on other numbers.
+            # Another thread may have traced the program in the meantime, and found that it depends on other numbers.
             if program.suits(numbers):
                 break
         if not kwargs and not state and all([type(arg) is Array for arg in args]):
@@ -306,7 +306,7 @@ class Compiled:
         return result
 
     def explain(self, *args, **kwargs):
-        """The plan for arguments like these."""
+        """The plan for these arguments."""
         program, leaves, numbers = self._program(args, kwargs)
         return program.native.explain(numbers, *leaves)
 
@@ -315,7 +315,7 @@ class Compiled:
 
 
 class _Held:
-    """An object as a key: the same only as itself, and alive as long as the key."""
+    """An object as a key, compared by identity and kept alive by the key."""
 
     __slots__ = ("object",)
 
@@ -330,7 +330,7 @@ class _Held:
 
 
 class _Method:
-    """A compiled function bound to an instance. Other arrays in the attributes of the instance mean another trace."""
+    """A compiled function bound to an instance. Different arrays in the instance's attributes cause a new trace."""
 
     def __init__(self, compiled, instance):
         self._compiled, self._instance = compiled, instance
@@ -341,7 +341,7 @@ class _Method:
         return self._compiled._call((self._instance, *args), kwargs, state)
 
     def explain(self, *args, **kwargs):
-        """The plan for arguments like these."""
+        """The plan for these arguments."""
         return self._compiled.explain(self._instance, *args, **kwargs)
 
     def __repr__(self):
@@ -349,17 +349,17 @@ class _Method:
 
 
 def compile(function=None, /, *, device=None):
-    """Compiles a function of arrays. It must build its results without looking at values.
+    """Compiles a function of arrays. The function must not inspect array values.
 
-    Arguments may be arrays, numbers, values that can be dictionary keys (a new trace for each), and tuples, lists and dicts
-    of them. A number is a parameter: another one needs no new trace, unless the function looks at its value (as an axis, a
-    shape, a condition, in arithmetic of Python). Arrays that the function captures are read anew after an assignment to
-    them; assigning to one inside of the function is an error. Random numbers without a seed differ from call to call. Other
-    state (globals, attributes that are no arrays) is as it was when the function was traced. Usable as a decorator, of methods
-    too.
+    Arguments may be arrays, numbers, other hashable values (a new trace for each), and tuples, lists and dicts
+    of them. A number is a parameter: a different one needs no new trace, unless the function uses its value (as an axis, a
+    shape, a condition, in Python arithmetic). Arrays that the function captures are read again after an assignment to
+    them; assigning to one inside the function is an error. Random numbers without a seed differ from call to call. Other
+    state (globals, attributes that are not arrays) keeps its value from when the function was traced. Can be used as a
+    decorator, also for methods.
     """
     if function is None:
         return _functools.partial(compile, device=device)
     if not callable(function):
-        raise ConversionError(f"compile: a function is needed, not {type(function).__name__}")
+        raise ConversionError(f"compile: expected a function, not {type(function).__name__}")
     return Compiled(function, device)

@@ -1,23 +1,26 @@
-"""Work over several processes, on one machine or many, by MPI. The names are MLX's.
+"""Distributed computing over several processes, on one machine or many, with MPI. The names are MLX's.
 
 Start the same program on every rank (``mpirun -n 4 python program.py``); the MPI library is loaded by :func:`init`.
 
 >>> import wootz
->>> group = wootz.distributed.init()            # alone, unless a launcher started this
+>>> group = wootz.distributed.init()            # one rank, unless started by a launcher
 >>> wootz.distributed.all_sum(wootz.asarray([1.0, 2.0])).tolist() if group.size() == 1 else [1.0, 2.0]
 [1.0, 2.0]
 
-Operations are lazy like all others and run in the order in which they are evaluated. Ranks that do different things at the
-same place all get an error that says who does what.
+Operations are lazy like all others and run in the order in which they are evaluated. If ranks disagree on an operation, all
+of them get an error that says which rank does what.
 """
 
 import sys as _sys
 
 from . import _native
+from ._sharded import Sharded
 from .errors import ArgumentError
 
 __all__ = [
+    "Grid",
     "Group",
+    "Sharded",
     "all_gather",
     "all_max",
     "all_min",
@@ -32,6 +35,7 @@ __all__ = [
     "recv_like",
     "send",
     "shard",
+    "sharded",
     "sum_scatter",
 ]
 
@@ -39,52 +43,80 @@ _world = None
 
 
 class Group:
-    """Processes that work together."""
+    """A group of processes that work together."""
 
     def __init__(self, native):
         self._native = native
 
     def rank(self):
-        """This process's rank, from 0 on."""
+        """The rank of this process, starting at 0."""
         return self._native.rank()
 
     def size(self):
-        """How many ranks there are."""
+        """The number of ranks."""
         return self._native.size()
 
     def split(self, color, key=-1):
-        """A group of the ranks that give the same ``color``, in the order of their keys, then of their ranks."""
+        """The subgroup of ranks with the same ``color``, ordered by key, then by rank."""
         return Group(self._native.split(color, key if key >= 0 else self.rank()))
 
+    def grid(self, rows):
+        """These ranks in so many rows, for matrices cut into blocks along both axes."""
+        return Grid(self._native.grid(rows))
+
     def traffic(self):
-        """What this rank has done in the group so far: the number of operations, and bytes that it brought into them."""
-        operations, count = self._native.traffic()
-        return {"operations": operations, "bytes": count}
+        """Statistics of this rank: operations and the bytes that it contributed, messages and bytes that Wootz sent, and
+        collectives that were left to the MPI library."""
+        return dict(zip(("operations", "bytes", "messages", "sent", "delegated"), self._native.traffic()))
 
     def __repr__(self):
         return f"<wootz.distributed.Group: rank {self.rank()} of {self.size()}>"
 
 
+class Grid:
+    """Ranks in rows and columns: see :meth:`Group.grid`. Each has a block of a matrix."""
+
+    def __init__(self, native):
+        self._native = native
+
+    @property
+    def extents(self):
+        """The number of rows and of columns of ranks."""
+        return tuple(self._native.extents())
+
+    def shard(self, x):
+        """This rank's block of a matrix that every rank has."""
+        return self._native.shard(x)
+
+    def gather(self, block, shape):
+        """The matrix of this shape from every rank's block, on every rank."""
+        return self._native.gather(block, *shape)
+
+    def matmul(self, a, b, inner):
+        """This rank's block of the product of two matrices, from its blocks of both; ``inner`` is the extent that is summed over."""
+        return self._native.matmul(a, b, inner)
+
+
 def library():
-    """The MPI library that :func:`init` uses, as a dict of path, interface and version; ``None`` where there is none."""
+    """The MPI library that :func:`init` uses, as a dict of path, interface and version; ``None`` if there is none."""
     found = _native._distributed_library()
     return None if found is None else dict(zip(("path", "interface", "version"), found))
 
 
 def is_available():
-    """Whether an MPI library can be found."""
+    """Whether an MPI library is available."""
     return library() is not None
 
 
 def init(strict=False, backend="any"):
-    """The group of all ranks; MPI is started by the first call.
+    """The group of all ranks; the first call starts MPI.
 
-    A process that no launcher started is alone, unless ``strict``: then it is an error if MPI cannot be started.
-    ``backend`` is ``"any"`` or ``"mpi"``: there is no other.
+    Without a launcher, the group has one rank. With ``strict``, it is an error if MPI cannot be started.
+    ``backend`` is ``"any"`` or ``"mpi"``; there are no others.
     """
     global _world
     if backend not in ("any", "mpi"):
-        raise ArgumentError(f"distributed.init: the backend is 'any' or 'mpi', not {backend!r}")
+        raise ArgumentError(f"distributed.init: backend must be 'any' or 'mpi', not {backend!r}")
     if _world is None or (strict and _world.size() == 1):
         _world = Group(_native._init_distributed(bool(strict)))
         if _world.size() > 1:
@@ -93,7 +125,7 @@ def init(strict=False, backend="any"):
 
 
 def _tell_others_of_exceptions(group):
-    """A rank that ends in an exception says so to the others, which would wait for it."""
+    """A rank that ends with an exception reports it to the others, which would otherwise wait for it."""
     before = _sys.excepthook
 
     def hook(kind, value, trace):
@@ -108,60 +140,73 @@ def _native_of(group):
 
 
 def all_sum(x, *, group=None):
-    """The elements of all ranks added up, on every rank."""
+    """The elementwise sum over all ranks, on every rank."""
     return _native_of(group).all_reduce("sum", x)
 
 
 def all_max(x, *, group=None):
-    """The largest elements of all ranks, on every rank; NaN where a rank has one."""
+    """The elementwise maximum over all ranks, on every rank; NaN if any rank has NaN."""
     return _native_of(group).all_reduce("max", x)
 
 
 def all_min(x, *, group=None):
-    """The smallest elements of all ranks, on every rank; NaN where a rank has one."""
+    """The elementwise minimum over all ranks, on every rank; NaN if any rank has NaN."""
     return _native_of(group).all_reduce("min", x)
 
 
 def all_gather(x, *, group=None):
-    """The arrays of all ranks joined along their first axis, on every rank."""
+    """The arrays of all ranks concatenated along their first axis, on every rank."""
     return _native_of(group).all_gather(x)
 
 
 def sum_scatter(x, *, group=None):
-    """The elements of all ranks added up, of which each rank gets its part of the first axis."""
+    """The elementwise sum over all ranks, of which each rank gets its part of the first axis."""
     return _native_of(group).reduce_scatter("sum", x)
 
 
 def broadcast(x, root=0, *, group=None):
-    """Rank ``root``'s array on every rank; all ranks give one of the same shape and dtype."""
+    """Rank ``root``'s array on every rank; all ranks pass an array of the same shape and dtype."""
     return _native_of(group).broadcast(x, root)
 
 
 def send(x, dst, *, group=None):
-    """Sends an array to rank ``dst``. The result is the same array: the sending happens when it is evaluated."""
+    """Sends an array to rank ``dst``. Returns the array; it is sent when the result is evaluated."""
     return _native_of(group).send(x, dst)
 
 
 def recv(shape, dtype, src, *, group=None, device=None):
-    """Receives an array from rank ``src``, which sends one of this shape and dtype."""
+    """Receives an array of this shape and dtype from rank ``src``."""
     return _native_of(group).recv(shape, dtype, src, device)
 
 
 def recv_like(x, src, *, group=None):
-    """Receives an array like this one from rank ``src``."""
+    """Receives an array with the shape and dtype of this one from rank ``src``."""
     return recv(x.shape, x.dtype, src, group=group, device=x.device)
 
 
 def barrier(*, group=None):
-    """Waits until every rank has come here."""
+    """Waits until all ranks have called it."""
     _native_of(group).barrier()
 
 
 def shard(x, axis=0, *, group=None):
-    """This rank's part of an array that every rank has, along an axis. Parts differ by at most one row."""
-    return _native_of(group).shard(x, axis)
+    """An array that every rank has, sharded along an axis: each rank keeps its part. Parts differ by at most one row.
+
+    >>> x = wootz.distributed.shard(wootz.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    >>> (x * 2.0).sum(axis=0).tolist()
+    [8.0, 12.0]
+    """
+    group = group or init()
+    return Sharded(group._native.shard(x, axis), axis % x.ndim, x.shape[axis], group)
 
 
-def gather(local, axis, extent, *, group=None):
-    """The whole array, of which every rank has the part that :func:`shard` gives; ``extent`` is that of the whole axis."""
-    return _native_of(group).gather(local, axis, extent)
+def sharded(local, axis, extent, *, group=None):
+    """A sharded array from this rank's part; ``extent`` is that of the full axis."""
+    group = group or init()
+    group._native.check_part(local, axis, extent)
+    return Sharded(local, axis % local.ndim, extent, group)
+
+
+def gather(x):
+    """The whole of a sharded array, on every rank."""
+    return x.gather()

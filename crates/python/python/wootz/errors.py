@@ -1,43 +1,43 @@
-"""Exceptions. Each derives from :class:`Error` and from the built-in class that fits."""
+"""Exceptions. Each derives from :class:`Error` and from the matching built-in class."""
 
 import errno
 import os
 
 
 class Error(Exception):
-    """Everything that wootz raises."""
+    """Base class of all exceptions raised by wootz."""
 
 
 class ShapeError(Error, ValueError):
-    """Shapes that do not broadcast, or that break an op's rule."""
+    """Shapes that do not broadcast, or that violate an op's requirements."""
 
 
 class DTypeError(Error, TypeError):
-    """Dtypes that an op does not take."""
+    """Dtypes that an op does not support."""
 
 
 class AxisError(Error, ValueError, IndexError):
-    """An axis outside of the shape."""
+    """An axis out of range."""
 
 
 class OutOfRangeError(Error, IndexError):
-    """An index outside of its axis, known before or found while running."""
+    """An index out of range, detected early or at run time."""
 
 
 class ArgumentError(Error, ValueError):
-    """Any other argument with a value that is not possible."""
+    """Any other invalid argument value."""
 
 
 class ConversionError(Error, TypeError):
-    """An object that cannot become what was asked for."""
+    """An object that cannot be converted."""
 
 
 class DivisionByZeroError(Error, ZeroDivisionError):
-    """An integer division by zero, found while running."""
+    """An integer division by zero, detected at run time."""
 
 
 class UnsupportedError(Error, TypeError):
-    """A device that lacks a dtype or an op."""
+    """A dtype or op that a device does not support."""
 
 
 class DeviceError(Error, RuntimeError):
@@ -45,7 +45,7 @@ class DeviceError(Error, RuntimeError):
 
 
 class UnknownDeviceError(DeviceError, ValueError):
-    """A device name that nothing answers to."""
+    """An unknown device name."""
 
 
 class DeviceMismatchError(DeviceError, ValueError):
@@ -53,35 +53,35 @@ class DeviceMismatchError(DeviceError, ValueError):
 
 
 class BackendNotAvailableError(DeviceError):
-    """A compute backend without its device on this machine."""
+    """A compute backend whose device is not available on this machine."""
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Memory that cannot be had."""
+    """Out of memory."""
 
 
 class FormatError(Error, ValueError):
-    """A file or text that is not what it claims to be."""
+    """An invalid file or text."""
 
 
 class FileError(Error, OSError):
-    """A failure of the operating system on a path."""
+    """An operating system error on a path."""
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """A path that leads nowhere."""
+    """A path that does not exist."""
 
 
 class ForbiddenFileError(FileError, PermissionError):
-    """A path that the operating system does not let us use."""
+    """A path without access permission."""
 
 
 class KernelError(Error, RuntimeError):
-    """A kernel that does not compile, or that cannot run as asked."""
+    """A kernel that does not compile, or that cannot run as requested."""
 
 
 class BufferError(Error, ValueError):
-    """A buffer that was freed, or is used against its contract."""
+    """A buffer that was freed or misused."""
 
 
 class ModelError(Error, RuntimeError):
@@ -93,7 +93,7 @@ class InternalError(Error, RuntimeError):
 
 
 def _file_error(code, path):
-    """The exception for an error number of the operating system on a path."""
+    """The exception for an operating system error code on a path."""
     name = errno.errorcode.get(code)
     kind = {"ENOENT": MissingFileError, "EACCES": ForbiddenFileError, "EPERM": ForbiddenFileError}.get(name, FileError)
     return kind(code, os.strerror(code), path)

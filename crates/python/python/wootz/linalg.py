@@ -1,4 +1,4 @@
-"""The standard's linear algebra extension, as far as there are ops for it."""
+"""The standard's linear algebra extension, as far as the op table supports it."""
 
 from . import _native
 from ._dtypes import result_type
@@ -14,10 +14,10 @@ __all__ = [
 
 
 def outer(x1, x2, /):
-    """Every product of an element of one vector with one of another."""
+    """The outer product of two vectors."""
     x1, x2 = asarray(x1), asarray(x2)
     if x1.ndim != 1 or x2.ndim != 1:
-        raise ShapeError(f"outer: two vectors are needed, not shapes {x1.shape} and {x2.shape}")
+        raise ShapeError(f"outer: expected two vectors, not shapes {x1.shape} and {x2.shape}")
     return x1.expand_dims(1) * x2
 
 
@@ -32,15 +32,15 @@ def trace(x, /, offset=0, dtype=None):
 
 
 def cross(x1, x2, /, axis=-1):
-    """The cross product of vectors of three elements along an axis."""
+    """The cross product of three-element vectors along an axis."""
     x1, x2 = asarray(x1), asarray(x2)
     dtype = result_type(x1, x2)
     if dtype.kind == "b":
-        raise DTypeError("cross: bool is no number")
+        raise DTypeError("cross: bool is not numeric")
     shape = broadcast_shapes(x1.shape, x2.shape)
     axis = _axis("cross", axis, len(shape))
     if shape[axis] != 3 or 3 not in (x1.shape[axis - len(shape)], x2.shape[axis - len(shape)]):
-        raise ShapeError(f"cross: three elements along axis {axis} are needed, not shapes {x1.shape} and {x2.shape}")
+        raise ShapeError(f"cross: expected three elements along axis {axis}, not shapes {x1.shape} and {x2.shape}")
     (a1, a2, a3), (b1, b2, b3) = (
         [moveaxis(each.broadcast_to(shape), axis, 0)[i] for i in range(3)] for each in (x1, x2)
     )
@@ -48,12 +48,12 @@ def cross(x1, x2, /, axis=-1):
 
 
 def matrix_power(x, n, /):
-    """A square matrix to a power of 0 or more, by squaring."""
+    """A square matrix raised to a non-negative power, by repeated squaring."""
     x = asarray(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ShapeError(f"matrix_power: square matrices are needed, not shape {x.shape}")
+        raise ShapeError(f"matrix_power: expected square matrices, not shape {x.shape}")
     if n < 0:
-        raise ArgumentError("matrix_power: there is no inverse here, so no negative power")
+        raise ArgumentError("matrix_power: negative powers are not supported, because there is no matrix inverse")
     result = _native.eye(x.shape[-1], dtype=x.dtype, device=x.device).broadcast_to(x.shape)
     while n:
         if n & 1:
@@ -65,12 +65,12 @@ def matrix_power(x, n, /):
 def _float(name, x):
     x = asarray(x)
     if x.dtype.kind != "f":
-        raise DTypeError(f"{name}: a floating-point array is needed, not {x.dtype}")
+        raise DTypeError(f"{name}: expected a floating-point array, not {x.dtype}")
     return x
 
 
 def vector_norm(x, /, axis=None, keepdims=False, ord=2):
-    """The norm of vectors along axes."""
+    """Vector norms along axes."""
     x = _float("vector_norm", x)
     size = abs(x)
     if ord == float("inf"):
@@ -87,15 +87,15 @@ def vector_norm(x, /, axis=None, keepdims=False, ord=2):
 
 
 def matrix_norm(x, /, keepdims=False, ord="fro"):
-    """The norm of matrices in the last two axes: ``fro``, 1, -1, inf, -inf. Others need singular values."""
+    """Matrix norms over the last two axes: ``fro``, 1, -1, inf, -inf. Other orders would need singular values."""
     x = _float("matrix_norm", x)
     if x.ndim < 2:
-        raise ShapeError(f"matrix_norm: two axes are needed, not shape {x.shape}")
+        raise ShapeError(f"matrix_norm: expected at least two axes, not shape {x.shape}")
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     across = {1: (-2, "max"), -1: (-2, "min"), float("inf"): (-1, "max"), -float("inf"): (-1, "min")}
     if ord not in across:
-        raise ArgumentError(f"matrix_norm: ord {ord!r} is not available; there are 'fro', 1, -1, inf, -inf")
+        raise ArgumentError(f"matrix_norm: ord {ord!r} is not supported; use 'fro', 1, -1, inf or -inf")
     axis, pick = across[ord]
     result = getattr(abs(x).sum(axis, None, True), pick)((-2, -1), True)
     return result if keepdims else result.squeeze((-2, -1))

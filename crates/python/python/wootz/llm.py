@@ -19,16 +19,16 @@ __all__ = ["Embedder", "Logprobs", "Model", "Server", "Stream", "Tokenizer", "em
 
 
 def _tokens(what, tokens):
-    """Token ids, of which no check is left to the engine."""
+    """Validated token ids, so that the engine need not check them."""
     if isinstance(tokens, (bytes, bytearray)):
-        raise ConversionError(f"{what}: bytes are no tokens; decode them to text first")
+        raise ConversionError(f"{what}: expected text or tokens, not bytes; decode them to text first")
     try:
         ids = [_operator.index(token) for token in tokens]
     except TypeError as error:
-        raise ConversionError(f"{what}: a text or a sequence of token ids is needed: {error}") from None
+        raise ConversionError(f"{what}: expected text or a sequence of token ids: {error}") from None
     wrong = [each for each in ids if not 0 <= each < 2**32]
     if wrong:
-        raise ArgumentError(f"{what}: {wrong[0]} is no token id")
+        raise ArgumentError(f"{what}: {wrong[0]} is not a token id")
     return ids
 
 
@@ -38,9 +38,9 @@ def _count(name, value):
     try:
         count = _operator.index(value)
     except TypeError:
-        raise ConversionError(f"{name} is an integer, not {type(value).__name__}") from None
+        raise ConversionError(f"{name} must be an integer, not {type(value).__name__}") from None
     if not 0 <= count < 2**64:
-        raise ArgumentError(f"{name} is an integer of 0 or more, not {count}")
+        raise ArgumentError(f"{name} must be a non-negative integer, not {count}")
     return count
 
 
@@ -48,22 +48,39 @@ def _float(name, value):
     try:
         return None if value is None else float(value)
     except (TypeError, ValueError):
-        raise ConversionError(f"{name} is a number, not {value!r}") from None
+        raise ConversionError(f"{name} must be a number, not {value!r}") from None
 
 
-def load(path_or_name, *, device=None, context=0, cache="float16", precise=True):
-    """Loads a model: a GGUF file, a folder of safetensors, or a known model or ``hf:OWNER/REPO[/FILE]``, which is fetched
+def load(path_or_name, *, device=None, context=0, cache="float16", precise=True, lora=(), draft=None):
+    """Loads a model: a GGUF file, a folder of safetensors, or a known model or ``hf:OWNER/REPO[/FILE]``, which is downloaded
     on first use.
 
     ``context`` is the context length in tokens (0: the model's own), ``cache`` the format of the KV cache: ``float32``,
-    ``float16``, ``bfloat16`` or ``q8_0``. Beside quantised weights a CPU keeps 16 bits of activations, so that every device
-    gives the same answer; with ``precise=False`` it keeps 8, which processes prompts faster and is less accurate.
+    ``float16``, ``bfloat16`` or ``q8_0``. The CPU multiplies quantised weights by 16-bit activations, so that every device
+    gives the same answer; with ``precise=False`` it uses 8 bits: prefill is faster, answers are less accurate.
+
+    ``lora`` is a LoRA adapter in a GGUF file, or several; ``(file, scale)`` scales one. ``draft`` speeds up greedy answers:
+    ``"lookup"`` drafts the tokens that followed the same ones earlier in the text, and the file or name of a smaller model with
+    the same vocabulary drafts with that. Answers do not change, and drafting pauses while it does not pay off.
     """
-    return Model(_native._Model(_find(path_or_name), device, context, cache, precise))
+    if draft is not None and draft != "lookup":
+        draft = _find(draft)
+    return Model(_native._Model(_find(path_or_name), device, context, cache, precise, _adapters(lora), draft))
+
+
+def _adapters(lora):
+    """Files and scales of LoRA adapters."""
+    one = isinstance(lora, (str, _os.PathLike)) or (isinstance(lora, tuple) and len(lora) == 2 and not _is_path(lora[1]))
+    pairs = [each if isinstance(each, tuple) else (each, 1.0) for each in ([lora] if one else lora)]
+    return [(_os.fspath(file), _float("scale", scale)) for file, scale in pairs]
+
+
+def _is_path(value):
+    return isinstance(value, (str, _os.PathLike, tuple))
 
 
 def _find(path_or_name):
-    """The file or folder of a model, fetched where only its name is given."""
+    """The file or folder of a model, downloaded if necessary."""
     path = _os.fspath(path_or_name)
     if not _os.path.exists(path):
         looks_like_a_path = _os.sep in path or path.endswith(".gguf")
@@ -75,7 +92,7 @@ def _find(path_or_name):
 
 
 def _settings(max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, seed, stop):
-    """How tokens are chosen, checked."""
+    """Validated sampling options."""
     return {
         "limit": _count("max_tokens", max_tokens),
         "temperature": _float("temperature", temperature),
@@ -89,19 +106,19 @@ def _settings(max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, seed
 
 
 class Logprobs(_typing.NamedTuple):
-    """How likely tokens are."""
+    """Log-probabilities of tokens."""
 
-    #: The tokens that were scored.
+    #: The scored tokens.
     tokens: list
-    #: The logarithm of each one's probability, as an array ``[tokens]``.
+    #: Their log-probabilities, as an array ``[tokens]``.
     values: _native.Array
-    #: The most likely tokens in each place, as an array ``[tokens, top]``.
+    #: The most likely tokens at each position, as an array ``[tokens, top]``.
     top_tokens: _native.Array
-    #: The logarithms of their probabilities.
+    #: Their log-probabilities.
     top_values: _native.Array
 
     def sum(self):
-        """The logarithm of the probability of all of them together."""
+        """The log-probability of all tokens together."""
         return self.values.sum().item()
 
 
@@ -112,37 +129,42 @@ class Embedder:
         self._native = _native._Embedder(_find(path_or_name), device)
 
     def embed(self, texts, *, truncate=False):
-        """Vectors of length 1 as an array ``[texts, width]``, or ``[width]`` for a single string. Texts that are longer than the
-        model reads are an error, or are cut with ``truncate``."""
+        """Normalised vectors as an array ``[texts, width]``, or ``[width]`` for a single string. Texts that exceed the
+        context length are an error, or are truncated with ``truncate``."""
         single = isinstance(texts, str)
         vectors = self._native.embed([texts] if single else [str(text) for text in texts], truncate)
         return vectors[0] if single else vectors
 
+    def rerank(self, query, documents, *, truncate=False):
+        """The score of each document for a query, by a reranking model: the higher, the better it answers the query.
+        Cross-encoders give logits, decoders probabilities."""
+        return self._native.rerank(str(query), [str(document) for document in documents], truncate)
+
     @property
     def width(self):
-        """How many values a vector has."""
+        """The dimension of the vectors."""
         return self._native.width
 
     @property
     def device(self):
-        """The device that it runs on."""
+        """The device that the model runs on."""
         return self._native.device
 
     @property
     def device_reason(self):
-        """Why it runs there, in one line, where the device was chosen automatically; else None."""
+        """Why the model runs on its device, in one line, if the device was chosen automatically; otherwise None."""
         return self._native.device_reason
 
 
 def embed(model, texts, *, device=None, truncate=False):
-    """Vectors of texts by an embedding model, which is an :class:`Embedder` or what one is made from."""
+    """Embeds texts with a model: an :class:`Embedder`, or anything that its constructor takes."""
     if not isinstance(model, Embedder):
         model = Embedder(model, device=device)
     return model.embed(texts, truncate=truncate)
 
 
 class Server:
-    """A model behind HTTP, in a thread of this process, for clients of OpenAI, Anthropic and Ollama. ``close()`` ends it, and so does
+    """An HTTP server for OpenAI, Anthropic and Ollama clients, in a thread of this process. Stop it with ``close()`` or by
     leaving a ``with`` block."""
 
     def __init__(self, native):
@@ -150,11 +172,11 @@ class Server:
 
     @property
     def url(self):
-        """Where it listens; OpenAI's clients take ``url + "/v1"``."""
+        """The server's URL; OpenAI clients take ``url + "/v1"``."""
         return self._native.url
 
     def close(self, *, now=False):
-        """Finishes what runs and ends; with ``now``, requests that run get an error instead."""
+        """Stops the server after finishing running requests; with ``now``, they are aborted with an error."""
         self._native.close(bool(now))
 
     def __enter__(self):
@@ -165,10 +187,10 @@ class Server:
 
 
 def serve(model, *, name=None, host="127.0.0.1", port=8080, parallel=16, cache_memory=4096, api_keys=(), cors=(), **loading):
-    """Serves a model over HTTP and returns at once; ``port=0`` takes any free port.
+    """Serves a model over HTTP and returns immediately; ``port=0`` takes any free port.
 
-    ``model`` is a :class:`Model`, or what :func:`load` takes, with its other arguments. ``name`` is what clients call it,
-    ``parallel`` how many requests are answered at the same time, ``cache_memory`` the memory for their KV caches in MiB. With
+    ``model`` is a :class:`Model`, or what :func:`load` takes, with its other arguments. ``name`` is the name that clients use,
+    ``parallel`` the maximum number of concurrent requests, ``cache_memory`` the memory for their KV caches in MiB. With
     ``api_keys`` clients must send one of them; ``cors`` lists the origins whose web pages may call the server.
 
     >>> with llm.serve("smollm2", port=0) as server:                  # doctest: +SKIP
@@ -178,12 +200,12 @@ def serve(model, *, name=None, host="127.0.0.1", port=8080, parallel=16, cache_m
         name = name or _os.path.splitext(_os.path.basename(_os.fspath(model)))[0]
         model = load(model, **loading)
     elif loading:
-        raise ArgumentError(f"serve: {', '.join(loading)}: the model is loaded already")
+        raise ArgumentError(f"serve: {', '.join(loading)}: not allowed for a model that is already loaded")
     if isinstance(api_keys, str) or isinstance(cors, str):
-        raise ConversionError("serve: api_keys and cors are lists of strings")
+        raise ConversionError("serve: api_keys and cors must be lists of strings")
     settings = {"host": str(host), "port": _count("port", port), "keys": list(api_keys), "origins": list(cors)}
     if settings["port"] > 65535:
-        raise ArgumentError(f"port is at most 65535, not {port}")
+        raise ArgumentError(f"port must be at most 65535, not {port}")
     parallel, memory = _count("parallel", parallel), _count("cache_memory", cache_memory)
     return Server(model._native.serve(name or "model", parallel, memory << 20, settings))
 
@@ -195,12 +217,12 @@ class Tokenizer:
         self._native = native
 
     def encode(self, text, *, add_special=True, parse_special=False):
-        """The tokens of a text. ``add_special`` adds the begin token that the model asks for; ``parse_special`` reads
-        control tokens in the text as what they are."""
+        """The tokens of a text. ``add_special`` adds the BOS token if the model uses one; ``parse_special`` parses
+        control tokens in the text."""
         return self._native.encode(text, add_special, parse_special)
 
     def decode(self, tokens, *, special=False):
-        """The text of tokens; with ``special`` also that of control tokens."""
+        """The text of tokens; with ``special``, including control tokens."""
         return self._native.decode(list(tokens), special)
 
     def piece(self, token):
@@ -208,12 +230,12 @@ class Tokenizer:
         return self._native.piece(token)
 
     def is_end(self, token):
-        """Whether a token ends an answer."""
+        """Whether a token ends generation."""
         return self._native.is_end(token)
 
     @property
     def vocab_size(self):
-        """How many tokens there are."""
+        """The vocabulary size."""
         return self._native.vocab_size
 
     def __len__(self):
@@ -221,7 +243,7 @@ class Tokenizer:
 
 
 class Stream:
-    """Text as it is generated: an iterator. ``text()`` waits for all of it, ``summary`` says how it ended."""
+    """Generated text: an iterator over its pieces. ``text()`` waits for all of it, ``summary`` says how it ended."""
 
     def __init__(self, native):
         self._native = native
@@ -236,14 +258,14 @@ class Stream:
         return piece
 
     def text(self):
-        """All of the text, the part that was read before included."""
+        """The complete text, including pieces that were already read."""
         for _ in self:
             pass
         return "".join(self._pieces)
 
     @property
     def summary(self):
-        """Tokens, why it ended, counts and rates; None while it has not ended."""
+        """Tokens, finish reason, counts and rates; None until generation ends."""
         return self._native.summary()
 
     def close(self):
@@ -258,7 +280,7 @@ class Stream:
 
 
 class Model:
-    """A language model in memory. Calls from several threads are independent of each other."""
+    """A language model in memory. Calls from several threads are independent."""
 
     def __init__(self, native):
         self._native = native
@@ -266,12 +288,12 @@ class Model:
 
     @property
     def device(self):
-        """The device that it runs on."""
+        """The device that the model runs on."""
         return self._native.device
 
     @property
     def device_reason(self):
-        """Why it runs there, in one line, where the device was chosen automatically; else None."""
+        """Why the model runs on its device, in one line, if the device was chosen automatically; otherwise None."""
         return self._native.device_reason
 
     @property
@@ -281,7 +303,7 @@ class Model:
 
     @property
     def vocab_size(self):
-        """How many tokens there are."""
+        """The vocabulary size."""
         return self._native.vocab_size
 
     def generate(
@@ -297,9 +319,9 @@ class Model:
         seed=None,
         stop=(),
     ):
-        """Continues a text, or a list of tokens, as a stream. Temperature 0 always takes the most likely token.
+        """Generates a continuation of a text, or a list of tokens, as a stream. Temperature 0 is greedy.
 
-        Settings that are ``None`` are those that the model file recommends; a file without recommendations is read greedily
+        Settings that are ``None`` take the model file's recommendations; without recommendations, sampling is greedy
         (temperature 0), and otherwise with top-k 40, top-p 0.95, min-p 0.05 and no repetition penalty.
         """
         settings = _settings(max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, seed, stop)
@@ -318,11 +340,11 @@ class Model:
         seed=None,
         stop=(),
     ):
-        """Continues several texts, or lists of tokens, together, so that the weights are read once for all of them: a summary
-        for each, as :attr:`Stream.summary` has it. Settings are those of :meth:`generate`; prompts that are alike draw different
+        """Continues several texts, or lists of tokens, as a batch, so that the weights are read once for all of them. Returns
+        a summary for each, like :attr:`Stream.summary`. Settings are those of :meth:`generate`; equal prompts draw different
         random numbers."""
         if isinstance(prompts, (str, bytes)):
-            raise ConversionError("generate_batch: prompts are a list of texts; generate() continues one")
+            raise ConversionError("generate_batch: prompts must be a list of texts; use generate() for a single one")
         tokens = [self._prompt("generate_batch", prompt) for prompt in prompts]
         settings = _settings(max_tokens, temperature, top_k, top_p, min_p, repeat_penalty, seed, stop)
         return self._native.generate_batch(tokens, settings)
@@ -331,10 +353,10 @@ class Model:
         return self.tokenizer.encode(prompt) if isinstance(prompt, str) else _tokens(what, prompt)
 
     def logprobs(self, text, *, prompt=None, top=0):
-        """How likely the model finds each token of a text (or of a list of tokens): natural logarithms of probabilities.
+        """The log-probability of each token of a text (or list of tokens) under the model.
 
-        With a ``prompt`` every token of the text is scored after it; without one the first token has nothing before it and is
-        not. With ``top`` the result also has that many most likely tokens in the place of each, the likeliest first.
+        With a ``prompt`` every token of the text is scored after it; without one the first token has no context and is
+        not scored. With ``top`` the result also has that many most likely tokens at each position, most likely first.
         """
         before = [] if prompt is None else self._prompt("logprobs", prompt)
         if isinstance(text, str):
@@ -343,28 +365,28 @@ class Model:
             own = _tokens("logprobs", text)
         tokens = before + own
         if not tokens:
-            raise ArgumentError("logprobs: there are no tokens")
+            raise ArgumentError("logprobs: no tokens to score")
         first = max(len(before), 1)
         values, top_tokens, top_values = self._native.logprobs(tokens, first, _count("top", top) or 0)
         return Logprobs(tokens[first:], values, top_tokens, top_values)
 
     @property
     def metadata(self):
-        """What the file says about the model, by its own keys; the lists of the tokenizer are left out."""
+        """The file's metadata, by key, without the tokenizer's lists."""
         return self._native.metadata()
 
     @property
     def architecture(self):
-        """The model's family, as the file names it: ``llama``, ``qwen3``, …"""
+        """The model's architecture, as named in the file: ``llama``, ``qwen3``, …"""
         return self.metadata["general.architecture"]
 
     @property
     def parameters(self):
-        """How many numbers the weights are."""
+        """The number of parameters."""
         return self._native.parameters
 
     def render(self, messages, *, answer=True):
-        """A conversation in the form that the model was trained on; ``answer`` opens the model's turn."""
+        """Renders a conversation with the model's chat template; ``answer`` starts the assistant's turn."""
         if isinstance(messages, (str, bytes, dict)):
             raise ConversionError(
                 "messages are a list of dicts of role and content, such as "
@@ -374,16 +396,16 @@ class Model:
         for message in messages:
             if isinstance(message, dict):
                 if set(message) != {"role", "content"}:
-                    raise ArgumentError(f"a message has a role and a content, not {', '.join(map(repr, message))}")
+                    raise ArgumentError(f"a message must have a role and a content, not {', '.join(map(repr, message))}")
                 message = (message["role"], message["content"])
             if not isinstance(message, (tuple, list)) or len(message) != 2:
-                raise ConversionError(f"a message is a dict of role and content, not {message!r}")
+                raise ConversionError(f"a message must be a dict with role and content, not {message!r}")
             role, content = message
             pairs.append((str(role), str(content)))
         return self._native.render(pairs, answer)
 
     def chat(self, messages, **options):
-        """The model's answer to a conversation, as a stream. Messages are dicts of role and content; options are those of
+        """The model's answer to a conversation, as a stream. Messages are dicts with role and content; options are those of
         :meth:`generate`."""
         text = self.render(messages)
         tokens = self.tokenizer.encode(text, add_special=False, parse_special=True)
@@ -396,7 +418,7 @@ class Model:
         return self._native.logits(_tokens("logits", tokens), every)
 
     def forget(self):
-        """Gives back the memory of the last sequence."""
+        """Frees the memory of the last sequence."""
         self._native.forget()
 
     def __repr__(self):

@@ -1,4 +1,4 @@
-"""Random numbers by counter: element ``i`` depends on the seed and on ``i`` alone, the same on every device.
+"""Counter-based random numbers: element ``i`` depends only on the seed and ``i``, and is the same on every device.
 
 Every function takes ``seed``, an integer, or ``key``, an array from :func:`key` or :func:`split`; the same one gives the same
 numbers. Without either, each draw has a seed of its own, from a start that differs from process to process; :func:`seed` sets
@@ -20,37 +20,37 @@ __all__ = [
 
 
 def seed(value):
-    """Sets where the draws without a seed of their own start."""
+    """Sets the seed for draws without a seed or key of their own."""
     _native._set_seed(value)
 
 
 def key(seed):
-    """A key: an array of two ``uint32``, for the ``key`` of any function here."""
+    """A key: an array of two ``uint32``, for the ``key`` argument of the functions here."""
     value = _operator.index(seed)
     if not 0 <= value < 2**64:
-        raise ArgumentError(f"key: a seed is an integer from 0 to 2**64 - 1, not {value}")
+        raise ArgumentError(f"key: a seed must be an integer from 0 to 2**64 - 1, not {value}")
     return asarray([value & 0xFFFFFFFF, value >> 32], dtype="uint32")
 
 
 def split(key, num=2):
-    """``num`` new keys from one: an array of shape ``(num, 2)``, which unpacks into keys."""
+    """Splits a key into ``num`` new ones: an array of shape ``(num, 2)``, which unpacks into keys."""
     if num < 0:
-        raise ArgumentError(f"split: {num} keys")
+        raise ArgumentError(f"split: invalid number of keys: {num}")
     return _native._split_key(key, num)
 
 
 def _seed(seed, key):
     if seed is not None and key is not None:
-        raise ArgumentError("a draw has a seed or a key, not both")
+        raise ArgumentError("pass either a seed or a key, not both")
     if key is not None and not isinstance(key, Array):
-        raise ConversionError(f"a key is an array made by random.key or random.split, not {type(key).__name__}")
+        raise ConversionError(f"a key must be an array from random.key or random.split, not {type(key).__name__}")
     return seed if key is None else key
 
 
 def _shape(shape, size, *bounds):
-    """The shape asked for, by either name, or that of the bounds."""
+    """The shape of a draw, by either name, or that of the bounds."""
     if shape is not None and size is not None:
-        raise ArgumentError("shape and size are two names of one argument")
+        raise ArgumentError("shape and size are the same argument")
     shape = size if shape is None else shape
     if shape is None:
         from ._manipulation import broadcast_shapes
@@ -64,7 +64,7 @@ def _is_shape(value):
 
 
 def uniform(low=0.0, high=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
-    """Uniform floats from ``low`` up to but not including ``high``. A tuple in front is the shape: ``uniform((2, 3))``."""
+    """Uniform floats from ``low`` up to but not including ``high``. A leading tuple is the shape: ``uniform((2, 3))``."""
     if _is_shape(low):
         low, shape = 0.0, low
     draw = _uniform(_shape(shape, size, low, high), _seed(seed, key), dtype=dtype, device=device)
@@ -72,15 +72,15 @@ def uniform(low=0.0, high=1.0, shape=None, *, size=None, seed=None, key=None, dt
         if low == 0 and high == 1:
             return draw
         if low > high:
-            raise ArgumentError(f"uniform: from {low} to {high}; the arguments are low, high, shape, or a tuple that is the shape")
-        # Rounding may reach the upper bound, which is not among the numbers.
+            raise ArgumentError(f"uniform: invalid bounds {low}, {high}; the arguments are low, high, shape, or a tuple that is the shape")
+        # Rounding may produce the upper bound, which is excluded.
         scaled = draw * (high - low) + low
         return _native.minimum(scaled, _below(high, draw.dtype)) if low < high else scaled
     return (draw * (asarray(high) - low) + low).astype(draw.dtype)
 
 
 def _below(high, dtype):
-    """A number of a dtype that is next to ``high`` and below it."""
+    """The largest number of a dtype below ``high``."""
     limits = finfo(dtype)
     return high - max(abs(high) * limits.eps, limits.smallest_normal)
 
@@ -91,7 +91,7 @@ def random(shape=(), *, size=None, seed=None, key=None, dtype="float32", device=
 
 
 def normal(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
-    """Normal floats of mean ``loc`` and standard deviation ``scale``. A tuple in front is the shape: ``normal((2, 3))``."""
+    """Normal floats with mean ``loc`` and standard deviation ``scale``. A leading tuple is the shape: ``normal((2, 3))``."""
     if _is_shape(loc):
         loc, shape = 0.0, loc
     draw = _normal(_shape(shape, size, loc, scale), _seed(seed, key), dtype=dtype, device=device)
@@ -101,9 +101,9 @@ def normal(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dt
 
 
 def integers(low, high=None, shape=None, *, size=None, seed=None, key=None, dtype="int64", device=None, endpoint=False):
-    """Integers from ``low`` up to but not including ``high`` (with ``endpoint``, including it); from 0 if ``high`` is absent."""
+    """Integers from ``low`` up to but not including ``high`` (including it with ``endpoint``); from 0 if ``high`` is omitted."""
     if _is_shape(low):
-        raise ConversionError("integers: the arguments are low, high, shape, in this order")
+        raise ConversionError("integers: expected low, high, shape, in this order")
     if high is None:
         low, high = 0, low
     low, high = _operator.index(low), _operator.index(high)
@@ -120,20 +120,20 @@ def bernoulli(p=0.5, shape=None, *, size=None, seed=None, key=None, device=None)
 
 
 def exponential(scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
-    """Exponential floats of mean ``scale``."""
+    """Exponentially distributed floats with mean ``scale``."""
     draw = _above_zero(_shape(shape, size, scale), seed, key, dtype, device)
     return (-_native.log(draw) * scale).astype(dtype or "float32")
 
 
 def _above_zero(shape, seed, key, dtype, device):
-    """Uniform floats in ``(0, 1)``, whose logarithm is finite. Narrow dtypes have too few numbers near 0, so that they are drawn in
+    """Uniform floats in ``(0, 1)``, whose logarithm is finite. Narrow dtypes have too few numbers near 0, so they are drawn in
     float32."""
     wide = "float64" if dtype == "float64" else "float32"
     return _native.maximum(_uniform(shape, _seed(seed, key), dtype=wide, device=device), 2.0**-25)
 
 
 def gumbel(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
-    """Floats of the standard Gumbel distribution, scaled and moved."""
+    """Floats from the Gumbel distribution with location and scale."""
     if _is_shape(loc):
         loc, shape = 0.0, loc
     draw = _above_zero(_shape(shape, size, loc, scale), seed, key, dtype, device)
@@ -141,7 +141,7 @@ def gumbel(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dt
 
 
 def laplace(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
-    """Floats of the Laplace distribution."""
+    """Floats from the Laplace distribution."""
     if _is_shape(loc):
         loc, shape = 0.0, loc
     centred = _above_zero(_shape(shape, size, loc, scale), seed, key, dtype, device) - 0.5
@@ -149,7 +149,7 @@ def laplace(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, d
 
 
 def truncated_normal(lower, upper, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
-    """Normal floats of mean 0 and variance 1 between two bounds, by the inverse of the distribution function."""
+    """Normal floats with mean 0 and variance 1 between two bounds, by inverting the distribution function."""
     root = 2.0**0.5
     low, high = (_native.erf(asarray(bound, dtype="float32") / root) for bound in (lower, upper))
     draw = _uniform(_shape(shape, size, low, high), _seed(seed, key), device=device)
@@ -157,7 +157,7 @@ def truncated_normal(lower, upper, shape=None, *, size=None, seed=None, key=None
 
 
 def _inverse_erf(y):
-    """The number whose error function is ``y``: Winitzki's approximation, and Newton's steps from there."""
+    """The inverse error function: Winitzki's approximation, refined by Newton steps."""
     y = y.clip(-0.999999, 0.999999)
     spread = _native.log1p(-y * y)
     half = 2.0 / (_math.pi * 0.147) + spread / 2.0
@@ -168,23 +168,23 @@ def _inverse_erf(y):
 
 
 def permutation(x, *, axis=0, seed=None, key=None):
-    """``0 … x - 1`` in random order, or an array with the slices of an axis in random order."""
+    """A random permutation of ``0 … x - 1``, or of the slices along an axis of an array."""
     count = x if isinstance(x, int) else asarray(x).shape[axis]
     bits = _native._split_key(_seed(seed, key), max(count, 1))[:count]
-    # 64 bits each, so that equal ones, which would keep their order, do not occur in practice.
+    # 64 bits each, so that ties, which would keep their order, do not occur in practice.
     order = (bits[:, 0].astype("uint64") << 32 | bits[:, 1].astype("uint64")).argsort()
     return order if isinstance(x, int) else asarray(x).take(order, axis=axis)
 
 
 def shuffle(x, *, axis=0, seed=None, key=None):
-    """Brings the slices of an array's axis into random order, in place."""
+    """Shuffles the slices along an axis of an array, in place."""
     if not isinstance(x, Array):
-        raise ConversionError(f"shuffle: an array is needed, not {type(x).__name__}; permutation gives a new one")
+        raise ConversionError(f"shuffle: expected an array, not {type(x).__name__}; use permutation for a copy")
     x._set(permutation(x, axis=axis, seed=seed, key=key))
 
 
 def choice(a, shape=None, *, size=None, replace=True, p=None, axis=0, seed=None, key=None):
-    """Random slices of an array's axis, or of ``0 … a - 1``, with probabilities ``p`` or equal ones."""
+    """Random slices along an axis of an array, or of ``0 … a - 1``, with probabilities ``p`` or uniformly."""
     shape = _shape(shape, size)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     count = a if isinstance(a, int) else asarray(a).shape[axis]
@@ -192,13 +192,13 @@ def choice(a, shape=None, *, size=None, replace=True, p=None, axis=0, seed=None,
     for extent in shape:
         total *= extent
     if count <= 0 and total > 0:
-        raise ArgumentError("choice: there is nothing to choose from")
+        raise ArgumentError("choice: nothing to choose from")
     if p is not None:
         p = asarray(p)
         if p.shape != (count,):
-            raise ShapeError(f"choice: {count} probabilities are needed, not shape {p.shape}")
+            raise ShapeError(f"choice: expected {count} probabilities, not shape {p.shape}")
     if not replace and total > count:
-        raise ArgumentError(f"choice: {total} different ones of {count} are not possible")
+        raise ArgumentError(f"choice: cannot choose {total} of {count} without replacement")
     if replace:
         if p is None:
             index = integers(0, max(count, 1), shape, seed=seed, key=key)
@@ -207,16 +207,16 @@ def choice(a, shape=None, *, size=None, replace=True, p=None, axis=0, seed=None,
     elif p is None:
         index = permutation(count, seed=seed, key=key)[:total].reshape(shape)
     else:
-        # The largest of logarithms plus Gumbel noise are a draw without replacement.
+        # The largest log-probabilities plus Gumbel noise are a draw without replacement.
         noisy = _native.log(p.astype("float32")) + gumbel(0.0, 1.0, (count,), seed=seed, key=key)
         index = noisy.top_k(total)[1].reshape(shape)
     return index if isinstance(a, int) else asarray(a).take(index, axis=axis)
 
 
 def categorical(logits, axis=-1, shape=None, *, num_samples=None, seed=None, key=None):
-    """Positions along an axis, each with the probability that the softmax of ``logits`` gives it.
+    """Draws positions along an axis with probabilities ``softmax(logits)``.
 
-    The result has the shape of ``logits`` without the axis; with ``num_samples``, that many draws in a last axis; ``shape``
+    The result has the shape of ``logits`` without the axis; with ``num_samples``, draws are along a new last axis; ``shape``
     repeats the draw so that it broadcasts to that shape.
     """
     from ._manipulation import moveaxis
@@ -224,7 +224,7 @@ def categorical(logits, axis=-1, shape=None, *, num_samples=None, seed=None, key
     logits = moveaxis(asarray(logits).astype("float32"), axis, -1)
     batch = logits.shape[:-1]
     if shape is not None and num_samples is not None:
-        raise ArgumentError("categorical: shape or num_samples, not both")
+        raise ArgumentError("categorical: pass either shape or num_samples, not both")
     if num_samples is not None:
         shape, logits = batch + (num_samples,), logits.expand_dims(-2)
     shape = batch if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))

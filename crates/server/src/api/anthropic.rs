@@ -28,6 +28,7 @@ struct MessagesRequest {
     stream: Option<bool>,
     tools: Option<Vec<Value>>,
     tool_choice: Option<Value>,
+    thinking: Option<Value>,
 }
 
 pub async fn messages(visit: Visit, request: Request<Body>) -> Outcome<Response> {
@@ -49,7 +50,7 @@ pub async fn messages(visit: Visit, request: Request<Body>) -> Outcome<Response>
 
 fn generation(context: &Context, request: MessagesRequest) -> Outcome<Generation> {
     let limit = usize::try_from(request.max_tokens).ok().filter(|limit| *limit > 0);
-    let limit = limit.ok_or_else(|| ApiError::field("max_tokens", "max_tokens must be 1 or more"))?;
+    let limit = limit.ok_or_else(|| ApiError::field("max_tokens", "max_tokens must be at least 1"))?;
     let tools = Tools::new(request.tools.unwrap_or_default().into_iter().map(tool).collect())?;
     let choice = match request.tool_choice.as_ref() {
         None if tools.0.is_empty() => Choice::None,
@@ -59,7 +60,12 @@ fn generation(context: &Context, request: MessagesRequest) -> Outcome<Generation
             Some("none") => Choice::None,
             Some("any") => Choice::Required,
             Some("tool") => Choice::Named(choice["name"].as_str().unwrap_or_default().to_owned()),
-            _ => return Err(ApiError::field("tool_choice", "its type must be auto, any, tool or none")),
+            _ => {
+                return Err(ApiError::field(
+                    "tool_choice",
+                    "tool_choice.type must be auto, any, tool or none",
+                ));
+            }
         },
     };
     let mut messages = Vec::new();
@@ -70,12 +76,11 @@ fn generation(context: &Context, request: MessagesRequest) -> Outcome<Generation
     for message in request.messages {
         messages.extend(openai_messages(message)?);
     }
-    let prompt = prompt::chat(&context.host, messages, &tools, &choice, Value::Null)?;
-    let mut generation = Generation::new(context, prompt.tokens);
-    if let Some(format) = prompt.tools {
-        generation.grammar = tools.grammar(&choice, format)?;
-    }
-    (generation.tools, generation.reasons) = (prompt.tools, prompt.reasons);
+    let wished = request.thinking.as_ref().and_then(|thinking| thinking["type"].as_str());
+    let wished = wished.map(|kind| Value::from(kind != "disabled"));
+    let prompt = prompt::chat(&context.host, messages, &tools, &choice, prompt::thinking(wished.as_ref()))?;
+    let mut generation = Generation::chat(context, prompt);
+    generation.force(&context.host, &tools, &choice)?;
     generation.limit = Some(limit);
     generation.stops = request.stop_sequences.unwrap_or_default();
     let sampling = &mut generation.sampling;

@@ -24,6 +24,7 @@ struct ChatRequest {
     tool_choice: Option<Value>,
     logprobs: Option<bool>,
     top_logprobs: Option<i64>,
+    reasoning_effort: Option<Value>,
     chat_template_kwargs: Option<Value>,
     #[serde(flatten)]
     settings: Settings,
@@ -54,17 +55,12 @@ pub async fn chat(visit: Visit, request: Request<Body>) -> Outcome<Response> {
 fn generation(context: &Context, request: ChatRequest) -> Outcome<Generation> {
     let tools = Tools::new(request.tools.unwrap_or_default())?;
     let choice = choice(request.tool_choice.as_ref(), &tools)?;
-    let extra = request.chat_template_kwargs.unwrap_or(Value::Null);
+    let effort = prompt::thinking(request.reasoning_effort.as_ref());
+    let extra = request.chat_template_kwargs.unwrap_or(effort);
     let prompt = prompt::chat(&context.host, request.messages, &tools, &choice, extra)?;
-    let mut generation = Generation::new(context, prompt.tokens);
+    let mut generation = Generation::chat(context, prompt);
     request.settings.apply(&mut generation)?;
-    generation.tools = prompt.tools;
-    generation.reasons = prompt.reasons;
-    if let Some(format) = prompt.tools
-        && let Some(grammar) = tools.grammar(&choice, format)?
-    {
-        generation.grammar = Some(grammar);
-    }
+    generation.force(&context.host, &tools, &choice)?;
     let top = request.top_logprobs.unwrap_or(0);
     if !(0..=MOST_LOGPROBS).contains(&top) {
         return Err(ApiError::field(
@@ -107,7 +103,7 @@ async fn whole(context: &Context, answers: Vec<Answer>, with_logprobs: bool) -> 
         "created": now(),
         "model": context.host.name,
         "choices": choices,
-        "usage": Usage::of(&all).openai(),
+        "usage": Usage::of(all.iter().filter_map(|whole| whole.done.as_ref()), all.len()).openai(),
     });
     Ok(json_response(StatusCode::OK, &body))
 }
@@ -179,7 +175,7 @@ async fn stream(
         writer.send(&one(index, json!({"role": "assistant", "content": ""}), Value::Null, Value::Null)).await;
     }
     let mut calls = vec![0; count];
-    let mut usage = Usage::default();
+    let mut ended = vec![None; count];
     let mut steps = merge(answers);
     while let Some((index, step)) = steps.recv().await {
         match step? {
@@ -198,13 +194,14 @@ async fn stream(
                 }
             }
             Step::Done(done) => {
-                usage.add(&done);
                 let reason = finish_reason(done.finish, calls[index]);
+                ended[index] = Some(done);
                 writer.send(&one(index, json!({}), Value::Null, reason.into())).await;
             }
         }
     }
     if with_usage {
+        let usage = Usage::of(ended.iter().flatten(), count);
         writer.send(&chunk(json!([]), usage.openai())).await;
     }
     Ok(())

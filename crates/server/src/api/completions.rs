@@ -37,7 +37,7 @@ pub async fn completions(visit: Visit, request: Request<Body>) -> Outcome<Respon
     let mut request: CompletionRequest = read_json(&visit.app, request).await?;
     let context = visit.text(request.settings.model.as_deref()).await?;
     if request.suffix.as_ref().is_some_and(|s| !s.is_null()) {
-        return Err(ApiError::field("suffix", "filling in before a suffix is not supported"));
+        return Err(ApiError::field("suffix", "suffix (fill-in-the-middle) is not supported"));
     }
     request.settings.max_tokens.get_or_insert(USUAL_LIMIT);
     let logprobs = match request.logprobs {
@@ -47,28 +47,27 @@ pub async fn completions(visit: Visit, request: Request<Body>) -> Outcome<Respon
             return Err(ApiError::field("logprobs", format!("logprobs must be from 0 to {MOST_LOGPROBS}")));
         }
     };
-    let mut answers = Vec::new();
-    let mut shown = Vec::new();
+    let (mut answers, mut shown, mut each) = (Vec::new(), Vec::new(), 1);
     for prompt in prompts(&request.prompt)? {
         let tokens = prompt::plain(&context.host, prompt)?;
-        if request.echo.unwrap_or(false) {
-            shown.push(context.host.model().tokenizer().decode(&tokens, false));
-        }
+        let echo = request.echo.unwrap_or(false);
+        let echoed =
+            if echo { context.host.model().tokenizer().decode(&tokens, false) } else { String::new() };
         let mut generation = Generation::new(&context, tokens);
         request.settings.apply(&mut generation)?;
         generation.logprobs = logprobs;
-        generation.raw = true;
+        each = generation.count;
+        shown.extend(std::iter::repeat_n(echoed, each));
         answers.extend(generation.submit(&context.host, &context.id).await?);
     }
-    let each = answers.len() / shown.len().max(1);
-    let shown: Vec<String> =
-        (0..answers.len()).map(|i| shown.get(i / each.max(1)).cloned().unwrap_or_default()).collect();
     if !request.settings.streams() {
-        return whole(&context, answers, &shown, logprobs.is_some()).await;
+        return whole(&context, answers, (&shown, each), logprobs.is_some()).await;
     }
     let usage = request.settings.wants_usage();
     Ok(respond(Framing::Sse, move |writer| async move {
-        if let Err(problem) = stream(&context, &writer, answers, &shown, (usage, logprobs.is_some())).await {
+        if let Err(problem) =
+            stream(&context, &writer, answers, (&shown, each), (usage, logprobs.is_some())).await
+        {
             writer.send(&problem.body(Dialect::OpenAi)).await;
         }
         writer.end().await;
@@ -84,7 +83,7 @@ fn prompts(prompt: &Value) -> Outcome<Vec<&Value>> {
     match list.len() {
         1..=MOST_PROMPTS => Ok(list),
         count => {
-            Err(ApiError::field("prompt", format!("{count} prompts; there may be {MOST_PROMPTS} at most")))
+            Err(ApiError::field("prompt", format!("{count} prompts; at most {MOST_PROMPTS} are allowed")))
         }
     }
 }
@@ -102,26 +101,22 @@ fn body(context: &Context, choices: Value) -> Value {
 async fn whole(
     context: &Context,
     answers: Vec<Answer>,
-    shown: &[String],
+    (shown, each): (&[String], usize),
     with_logprobs: bool,
 ) -> Outcome<Response> {
-    let (mut choices, mut usage, mut prompts) = (Vec::new(), Usage::default(), 0);
+    let (mut choices, mut ended) = (Vec::new(), Vec::new());
     for (index, answer) in answers.into_iter().enumerate() {
         let Whole { text, tokens, done, .. } = answer.collect().await?;
-        if let Some(done) = &done {
-            usage.add(done);
-            prompts += done.prompt_tokens;
-        }
         choices.push(json!({
             "index": index,
             "text": format!("{}{text}", shown[index]),
             "logprobs": with_logprobs.then(|| logprobs(&context.host, &tokens)),
-            "finish_reason": done.map(|done| finish_reason(done.finish, 0)),
+            "finish_reason": done.as_ref().map(|done| finish_reason(done.finish, 0)),
         }));
+        ended.extend(done);
     }
-    usage.prompt = prompts;
     let mut body = body(context, choices.into());
-    body["usage"] = usage.openai();
+    body["usage"] = Usage::of(&ended, each).openai();
     Ok(json_response(StatusCode::OK, &body))
 }
 
@@ -145,7 +140,7 @@ async fn stream(
     context: &Context,
     writer: &Writer,
     answers: Vec<Answer>,
-    shown: &[String],
+    (shown, each): (&[String], usize),
     (with_usage, with_logprobs): (bool, bool),
 ) -> Outcome<()> {
     let chunk = |index: usize, text: &str, logprobs: Value, finish: Value| {
@@ -155,7 +150,7 @@ async fn stream(
     for (index, text) in shown.iter().enumerate().filter(|(_, text)| !text.is_empty()) {
         writer.send(&chunk(index, text, Value::Null, Value::Null)).await;
     }
-    let mut usage = Usage::default();
+    let mut ended = vec![None; answers.len()];
     let mut steps = merge(answers);
     while let Some((index, step)) = steps.recv().await {
         match step? {
@@ -168,14 +163,14 @@ async fn stream(
                 }
             }
             Step::Done(done) => {
-                usage.add(&done);
                 writer.send(&chunk(index, "", Value::Null, finish_reason(done.finish, 0).into())).await;
+                ended[index] = Some(done);
             }
         }
     }
     if with_usage {
         let mut last = body(context, json!([]));
-        last["usage"] = usage.openai();
+        last["usage"] = Usage::of(ended.iter().flatten(), each).openai();
         writer.send(&last).await;
     }
     Ok(())

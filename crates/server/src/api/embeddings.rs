@@ -1,4 +1,4 @@
-//! Embeddings in OpenAI's and Ollama's form, and rankings by them.
+//! Embeddings in OpenAI's and Ollama's formats, and reranking based on them.
 
 use super::Visit;
 use crate::error::{ApiError, Outcome, json_response};
@@ -53,10 +53,7 @@ async fn embed(host: &Arc<VectorHost>, request: &EmbeddingRequest, truncate: boo
 
 async fn vectors(host: &Arc<VectorHost>, tokens: Vec<Vec<u32>>) -> Outcome<Embedded> {
     let count = tokens.iter().map(Vec::len).sum();
-    let host = host.clone();
-    let made = tokio::task::spawn_blocking(move || host.embed(&tokens)).await;
-    let failed = |_| ApiError::status(StatusCode::INTERNAL_SERVER_ERROR, "embedding the texts failed");
-    Ok(Embedded { vectors: made.map_err(failed)??, tokens: count })
+    Ok(Embedded { vectors: host.embed(tokens).await?, tokens: count })
 }
 
 /// The first values of a vector, made of length 1 again.
@@ -70,14 +67,15 @@ fn shorten(vector: &mut Vec<f32>, dimensions: usize) {
 
 /// A text, texts, token ids, or lists of those.
 fn inputs(host: &VectorHost, input: &Value, truncate: bool) -> Outcome<Vec<Vec<u32>>> {
-    let wrong = || ApiError::field("input", "input must be a text, a list of texts, or lists of token ids");
+    let wrong =
+        || ApiError::field("input", "input must be a string, a list of strings, or lists of token ids");
     let list = match input {
         Value::String(text) => return host.tokens(std::slice::from_ref(text), truncate),
         Value::Array(list) => list,
         _ => return Err(wrong()),
     };
     if list.is_empty() || list.len() > MOST_TEXTS {
-        let message = format!("{} inputs; there must be 1 to {MOST_TEXTS}", list.len());
+        let message = format!("{} inputs; must be 1 to {MOST_TEXTS}", list.len());
         return Err(ApiError::field("input", message));
     }
     let ids = |list: &[Value]| -> Outcome<Vec<u32>> {
@@ -103,7 +101,7 @@ pub async fn openai(visit: Visit, request: Request<Body>) -> Outcome<Response> {
             let bytes: Vec<u8> = vector.iter().flat_map(|v| v.to_le_bytes()).collect();
             BASE64_STANDARD.encode(bytes).into()
         },
-        Some(_) => return Err(ApiError::field("encoding_format", "it must be float or base64")),
+        Some(_) => return Err(ApiError::field("encoding_format", "encoding_format must be float or base64")),
     };
     let host = visit.models.open(request.model.as_deref()).await?.vectors()?;
     let Embedded { vectors, tokens } = embed(&host, &request, false).await?;
@@ -138,7 +136,7 @@ pub async fn ollama(visit: Visit, request: Request<Body>) -> Outcome<Response> {
 pub async fn ollama_one(visit: Visit, request: Request<Body>) -> Outcome<Response> {
     let request: EmbeddingRequest = read_json(&visit.app, request).await?;
     if !request.input.is_string() {
-        return Err(ApiError::field("prompt", "prompt must be a text"));
+        return Err(ApiError::field("prompt", "prompt must be a string"));
     }
     let host = visit.models.open(request.model.as_deref()).await?.vectors()?;
     let mut embedded = embed(&host, &request, true).await?;
@@ -158,7 +156,7 @@ struct RerankRequest {
 pub async fn rerank(visit: Visit, request: Request<Body>) -> Outcome<Response> {
     let request: RerankRequest = read_json(&visit.app, request).await?;
     let host = visit.models.open(request.model.as_deref()).await?.vectors()?;
-    let wrong = || ApiError::field("documents", "documents must be texts, or objects with a text");
+    let wrong = || ApiError::field("documents", "documents must be strings, or objects with a text field");
     let text = |item: &Value| {
         item.as_str().or_else(|| item.get("text")?.as_str()).map(str::to_owned).ok_or_else(wrong)
     };
@@ -170,7 +168,7 @@ pub async fn rerank(visit: Visit, request: Request<Body>) -> Outcome<Response> {
         let count = request.documents.len();
         return Err(ApiError::field(
             "documents",
-            format!("{count} documents; there must be 1 to {}", MOST_TEXTS - 1),
+            format!("{count} documents; must be 1 to {}", MOST_TEXTS - 1),
         ));
     }
     let Embedded { vectors, tokens } = vectors(&host, host.tokens(&texts, true)?).await?;

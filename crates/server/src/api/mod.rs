@@ -1,4 +1,4 @@
-//! The APIs, one file each.
+//! The API dialects, one file each.
 
 pub mod anthropic;
 pub mod chat;
@@ -15,6 +15,7 @@ use crate::generate::{Answer, Step};
 use crate::host::Host;
 use crate::models::Models;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use wootz_llm::Finish;
 
@@ -32,8 +33,9 @@ pub struct Visit {
 impl Visit {
     /// The same with the model that it asks for, which has to generate text.
     pub async fn text(self, model: Option<&str>) -> Outcome<Context> {
+        let begin = Instant::now();
         let host = self.models.open(model).await?.text()?;
-        Ok(Context { host, client: self.client, id: self.id })
+        Ok(Context { host, client: self.client, id: self.id, load_time: begin.elapsed() })
     }
 }
 
@@ -45,6 +47,8 @@ pub struct Context {
     pub client: u64,
     /// Its number.
     pub id: String,
+    /// How long it waited for the model to be loaded.
+    pub load_time: Duration,
 }
 
 /// Several answers as they come, each step with the number of its answer.

@@ -5,15 +5,18 @@ use crate::error::{ApiError, Dialect, Outcome, json_response};
 use crate::generate::{Answer, Generation, Step};
 use crate::grammar::Grammar;
 use crate::host::{Host, Hosted};
+use crate::models::{Models, Offer};
 use crate::output::Part;
 use crate::prompt;
 use crate::stream::{Framing, Writer, read_json, respond};
-use crate::tools::{Call, Choice, Tools};
+use crate::tools::{Call, Choice, Style, Tools};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::time::{Duration, SystemTime};
 use wootz_llm::Finish;
 use wootz_llm::engine::Done;
 
@@ -26,6 +29,7 @@ struct OllamaRequest {
     raw: Option<bool>,
     tools: Option<Vec<Value>>,
     format: Option<Value>,
+    think: Option<Value>,
     stream: Option<bool>,
     options: Option<Options>,
 }
@@ -101,10 +105,9 @@ fn generation(context: &Context, request: OllamaRequest, form: Form) -> Outcome<
                 messages.insert(0, json!({"role": "system", "content": system}));
             }
             let choice = if tools.0.is_empty() { Choice::None } else { Choice::Auto };
-            let prompt = prompt::chat(host, messages, &tools, &choice, Value::Null)?;
-            let mut generation = Generation::new(context, prompt.tokens);
-            (generation.tools, generation.reasons) = (prompt.tools, prompt.reasons);
-            generation
+            let extra = prompt::thinking(request.think.as_ref());
+            let prompt = prompt::chat(host, messages, &tools, &choice, extra)?;
+            Generation::chat(context, prompt)
         }
     };
     generation.grammar = match request.format {
@@ -135,7 +138,7 @@ fn options(generation: &mut Generation, options: Options) {
 }
 
 fn head(host: &Host, form: Form, text: &str, calls: &[Call], thinking: &str) -> Value {
-    let mut body = json!({"model": host.name, "created_at": timestamp(), "done": false});
+    let mut body = json!({"model": host.name, "created_at": timestamp(SystemTime::now()), "done": false});
     match form {
         Form::Generate => {
             body["response"] = text.into();
@@ -162,15 +165,15 @@ fn head(host: &Host, form: Form, text: &str, calls: &[Call], thinking: &str) -> 
     body
 }
 
-fn finish(body: &mut Value, done: &Done) {
-    let nanoseconds = |time: std::time::Duration| time.as_nanos() as u64;
+fn finish(body: &mut Value, done: &Done, load_time: Duration) {
+    let nanoseconds = |time: Duration| time.as_nanos() as u64;
     body["done"] = true.into();
     body["done_reason"] = match done.finish {
         Finish::Limit | Finish::Context => "length".into(),
         _ => "stop".into(),
     };
     body["total_duration"] = nanoseconds(done.total_time).into();
-    body["load_duration"] = 0.into();
+    body["load_duration"] = nanoseconds(load_time).into();
     body["prompt_eval_count"] = done.prompt_tokens.into();
     body["prompt_eval_duration"] = nanoseconds(done.first_token_time.saturating_sub(done.queue_time)).into();
     body["eval_count"] = done.tokens.into();
@@ -183,7 +186,7 @@ async fn whole(context: &Context, answers: Vec<Answer>, form: Form) -> Outcome<R
         let whole = answer.collect().await?;
         body = head(&context.host, form, &whole.text, &whole.calls, &whole.reasoning);
         if let Some(done) = &whole.done {
-            finish(&mut body, done);
+            finish(&mut body, done, context.load_time);
         }
     }
     Ok(json_response(StatusCode::OK, &body))
@@ -206,7 +209,7 @@ async fn stream(context: &Context, writer: &Writer, answers: Vec<Answer>, form: 
             }
             Step::Done(done) => {
                 let mut body = head(host, form, "", &[], "");
-                finish(&mut body, &done);
+                finish(&mut body, &done, context.load_time);
                 writer.send(&body).await;
             }
         }
@@ -215,33 +218,49 @@ async fn stream(context: &Context, writer: &Writer, answers: Vec<Answer>, form: 
 }
 
 /// A model in Ollama's list; what is in its file is known once it is loaded.
-fn entry(name: &str, loaded: &[Hosted]) -> Value {
-    let hosted = loaded.iter().find(|hosted| hosted.name() == name);
-    let family = hosted.map_or("", Hosted::family);
-    let bytes = hosted.map_or(0, Hosted::bytes);
+fn entry(models: &Models, offer: &Offer, loaded: &[Hosted]) -> Value {
+    let hosted = loaded.iter().find(|hosted| hosted.name() == offer.name);
+    let file = offer.file.as_ref().and_then(|path| path.metadata().ok());
+    let modified = file.as_ref().and_then(|file| file.modified().ok()).unwrap_or_else(|| models.started());
+    let bytes = file.map(|file| file.len()).or_else(|| hosted.map(Hosted::bytes)).unwrap_or(0);
+    let modified = timestamp(modified);
+    // Clients show the beginning of it, to tell versions of a model apart.
+    let digest = Sha256::digest(format!("{:?} {} {bytes} {modified}", offer.file, offer.name));
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut details = json!({"format": "gguf"});
+    if let Some(hosted) = hosted {
+        let (parameters, format) = hosted.size();
+        details["family"] = hosted.family().into();
+        details["families"] = json!([hosted.family()]);
+        details["parameter_size"] = match parameters {
+            0..1_000_000_000 => format!("{:.0}M", parameters as f64 / 1e6).into(),
+            _ => format!("{:.1}B", parameters as f64 / 1e9).into(),
+        };
+        details["quantization_level"] = format.into();
+    }
     json!({
-        "name": name,
-        "model": name,
-        "modified_at": "1970-01-01T00:00:00Z",
+        "name": offer.name,
+        "model": offer.name,
+        "modified_at": modified,
         "size": bytes,
-        "digest": "",
-        "details": {
-            "format": "gguf", "family": family, "families": [family],
-            "parameter_size": "", "quantization_level": "",
-        },
+        "digest": digest,
+        "details": details,
     })
 }
 
 pub async fn tags(visit: Visit, _: Request<Body>) -> Outcome<Response> {
     let loaded = visit.models.loaded();
-    let models: Vec<Value> = visit.models.names().map(|name| entry(name, &loaded)).collect();
+    let models: Vec<Value> =
+        visit.models.offers().map(|offer| entry(&visit.models, offer, &loaded)).collect();
     Ok(json_response(StatusCode::OK, &json!({"models": models})))
 }
 
 /// Ollama's `/api/ps`: the models that are loaded.
 pub async fn running(visit: Visit, _: Request<Body>) -> Outcome<Response> {
     let loaded = visit.models.loaded();
-    let models: Vec<Value> = loaded.iter().map(|hosted| entry(hosted.name(), &loaded)).collect();
+    let is_loaded = |offer: &&Offer| loaded.iter().any(|hosted| hosted.name() == offer.name);
+    let offers = visit.models.offers().filter(is_loaded);
+    let models: Vec<Value> = offers.map(|offer| entry(&visit.models, offer, &loaded)).collect();
     Ok(json_response(StatusCode::OK, &json!({"models": models})))
 }
 
@@ -253,12 +272,22 @@ pub async fn show(visit: Visit, request: Request<Body>) -> Outcome<Response> {
     }
     let request: Show = read_json(&visit.app, request).await?;
     let hosted = visit.models.open(request.model.as_deref()).await?;
-    let mut body = entry(hosted.name(), std::slice::from_ref(&hosted));
+    let offer = visit.models.offers().find(|offer| offer.name == hosted.name());
+    let mut body = match offer {
+        Some(offer) => entry(&visit.models, offer, std::slice::from_ref(&hosted)),
+        None => json!({}),
+    };
     body["model_info"] = json!({"general.architecture": hosted.family()});
     match hosted {
         Hosted::Text(host) => {
             body["template"] = host.model().template().map_or("", |t| t.source()).into();
-            body["capabilities"] = json!(["completion", "tools"]);
+            let mut capabilities = vec!["completion"];
+            if let Some(template) = host.model().template() {
+                let thinks = template.source().contains(Style::of(template.source()).thinking.0);
+                capabilities.extend(template.source().contains("tools").then_some("tools"));
+                capabilities.extend(thinks.then_some("thinking"));
+            }
+            body["capabilities"] = json!(capabilities);
         }
         Hosted::Vectors(_) => body["capabilities"] = json!(["embedding"]),
     }
@@ -269,9 +298,9 @@ pub async fn version(_: Visit, _: Request<Body>) -> Outcome<Response> {
     Ok(json_response(StatusCode::OK, &json!({"version": env!("CARGO_PKG_VERSION")})))
 }
 
-/// The present time in the form of RFC 3339.
-fn timestamp() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+/// A time in the form of RFC 3339.
+fn timestamp(time: SystemTime) -> String {
+    let now = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let (days, second) = (now.as_secs() / 86_400, now.as_secs() % 86_400);
     // The calendar of Gregorian days, counted from March so that leap days come last.
     let shifted = days as i64 + 719_468;

@@ -1,4 +1,4 @@
-//! Models, tokens, health, metrics, the description of the API.
+//! Models, tokenization, health, metrics, the API description.
 
 use super::Visit;
 use crate::app::App;
@@ -77,7 +77,10 @@ pub async fn detokenize(visit: Visit, request: Request<Body>) -> Outcome<Respons
     let hosted = visit.models.open(request.model.as_deref()).await?;
     let (tokenizer, vocab) = hosted.tokenizer();
     if let Some(id) = request.tokens.iter().find(|&&id| id as usize >= vocab) {
-        return Err(ApiError::field("tokens", format!("token {id} is not one of the {vocab} of this model")));
+        return Err(ApiError::field(
+            "tokens",
+            format!("token {id} is outside this model's vocabulary of {vocab}"),
+        ));
     }
     let text = tokenizer.decode(&request.tokens, request.special);
     Ok(json_response(StatusCode::OK, &json!({"content": text, "prompt": text})))
@@ -86,10 +89,20 @@ pub async fn detokenize(visit: Visit, request: Request<Body>) -> Outcome<Respons
 pub async fn health(visit: Visit, _: Request<Body>) -> Outcome<Response> {
     let hosts = visit.models.hosts();
     if let Some(ended) = hosts.iter().find(|host| host.engine.is_finished()) {
-        let message = format!("the engine of '{}' has ended", ended.name);
+        let message = format!("the engine of '{}' has stopped", ended.name);
         return Err(ApiError::status(StatusCode::SERVICE_UNAVAILABLE, message));
     }
+    if let Some(lost) = hosts.iter().find_map(|host| host.engine.lost()) {
+        return Err(ApiError::status(StatusCode::SERVICE_UNAVAILABLE, lost));
+    }
     let stats: Vec<Snapshot> = hosts.iter().map(|host| host.engine.stats()).collect();
+    let limit = visit.app.options.timeout;
+    if let Some((host, stats)) = hosts.iter().zip(&stats).find(|(_, stats)| stats.step_time > limit) {
+        let seconds = stats.step_time.as_secs();
+        let message =
+            format!("the engine of '{}' is stuck: its present step has taken {seconds} s", host.name);
+        return Err(ApiError::status(StatusCode::SERVICE_UNAVAILABLE, message));
+    }
     let body = json!({
         "status": "ok",
         "running": stats.iter().map(|s| s.running).sum::<usize>(),

@@ -1,10 +1,10 @@
-//! OpenAI's `/v1/responses`, as far as clients need it: stateless, text and function calls.
+//! OpenAI's `/v1/responses`, as far as clients need it: stateless, with text and function calls.
 
 use super::settings::Settings;
 use super::{Context, Visit, chat, merge};
 use crate::app::now;
 use crate::error::{ApiError, Outcome, json_response};
-use crate::generate::{Answer, Generation, Step};
+use crate::generate::{Answer, End, Generation, Step};
 use crate::output::Part;
 use crate::prompt;
 use crate::stream::{Framing, Writer, read_json, respond};
@@ -15,7 +15,6 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wootz_llm::Finish;
-use wootz_llm::engine::Done;
 
 #[derive(Deserialize)]
 struct ResponsesRequest {
@@ -24,6 +23,7 @@ struct ResponsesRequest {
     previous_response_id: Option<String>,
     tools: Option<Vec<Value>>,
     tool_choice: Option<Value>,
+    reasoning: Option<Value>,
     text: Option<Value>,
     #[serde(flatten)]
     settings: Settings,
@@ -33,12 +33,12 @@ pub async fn responses(visit: Visit, request: Request<Body>) -> Outcome<Response
     let request: ResponsesRequest = read_json(&visit.app, request).await?;
     let context = visit.text(request.settings.model.as_deref()).await?;
     if request.previous_response_id.is_some() {
-        let message = "answers are not stored here; send the whole conversation as input";
+        let message = "responses are not stored; send the entire conversation as input";
         return Err(ApiError::field("previous_response_id", message));
     }
     let streams = request.settings.streams();
     let mut answers = generation(&context, request)?.submit(&context.host, &context.id).await?;
-    let answer = answers.pop().ok_or_else(|| ApiError::bad("there is nothing to answer"))?;
+    let answer = answers.pop().ok_or_else(|| ApiError::bad("the input is empty"))?;
     if streams {
         return Ok(respond(Framing::Sse, move |writer| async move {
             let mut events = Events { context: &context, writer: &writer, number: 0 };
@@ -79,20 +79,16 @@ fn generation(context: &Context, request: ResponsesRequest) -> Outcome<Generatio
         Value::Array(items) => messages.extend(items.into_iter().filter_map(item)),
         _ => return Err(ApiError::field("input", "input must be text or a list of items")),
     }
-    let prompt = prompt::chat(&context.host, messages, &tools, &choice, Value::Null)?;
+    let effort = request.reasoning.as_ref().and_then(|reasoning| reasoning.get("effort"));
+    let prompt = prompt::chat(&context.host, messages, &tools, &choice, prompt::thinking(effort))?;
     let mut settings = request.settings;
     settings.n = None;
     if let Some(format) = request.text.as_ref().and_then(|text| text.get("format")) {
         settings.response_format = Some(format.clone());
     }
-    let mut generation = Generation::new(context, prompt.tokens);
+    let mut generation = Generation::chat(context, prompt);
     settings.apply(&mut generation)?;
-    if let Some(format) = prompt.tools
-        && let Some(grammar) = tools.grammar(&choice, format)?
-    {
-        generation.grammar = Some(grammar);
-    }
-    (generation.tools, generation.reasons) = (prompt.tools, prompt.reasons);
+    generation.force(&context.host, &tools, &choice)?;
     Ok(generation)
 }
 
@@ -131,7 +127,7 @@ fn function_call(context: &Context, call: &Call) -> Value {
     })
 }
 
-fn body(context: &Context, items: Vec<Value>, done: Option<&Done>) -> Value {
+fn body(context: &Context, items: Vec<Value>, done: Option<&End>) -> Value {
     let cut = done.is_some_and(|done| matches!(done.finish, Finish::Limit | Finish::Context));
     let status = match (done, cut) {
         (None, _) => "in_progress",
@@ -158,7 +154,7 @@ fn body(context: &Context, items: Vec<Value>, done: Option<&Done>) -> Value {
             "input_tokens": done.prompt_tokens,
             "input_tokens_details": {"cached_tokens": done.cached_tokens},
             "output_tokens": done.tokens,
-            "output_tokens_details": {"reasoning_tokens": 0},
+            "output_tokens_details": {"reasoning_tokens": done.reasoning_tokens},
             "total_tokens": done.prompt_tokens + done.tokens,
         })),
     })

@@ -1,4 +1,4 @@
-//! What OpenAI's requests have in common: sampling, limits, formats.
+//! Common parts of OpenAI requests: sampling, limits, formats.
 
 use crate::error::{ApiError, Outcome};
 use crate::generate::Generation;
@@ -101,7 +101,7 @@ impl Settings {
         generation.seed = self.seed.map(|seed| seed as u64);
         generation.stops = self.stop.clone().map(OneOrMany::into_list).unwrap_or_default();
         if generation.stops.len() > MOST_STOPS {
-            return Err(ApiError::field("stop", format!("there may be {MOST_STOPS} stop strings at most")));
+            return Err(ApiError::field("stop", format!("at most {MOST_STOPS} stop strings are allowed")));
         }
         generation.limit = match self.max_tokens {
             None => None,
@@ -111,13 +111,13 @@ impl Settings {
             Some(limit) => {
                 return Err(ApiError::field(
                     "max_tokens",
-                    format!("max_tokens is {limit}, but must be 1 or more"),
+                    format!("max_tokens is {limit}, but must be at least 1"),
                 ));
             }
         };
         generation.count = match self.n {
             None => 1,
-            Some(n) => usize::try_from(n).map_err(|_| ApiError::field("n", "n must be 1 or more"))?,
+            Some(n) => usize::try_from(n).map_err(|_| ApiError::field("n", "n must be at least 1"))?,
         };
         generation.ignore_end = self.ignore_eos.unwrap_or(false);
         if let Some(grammar) = self.grammar()? {
@@ -133,7 +133,7 @@ impl Settings {
             logit_bias: Vec::new(),
         };
         for (token, bias) in self.logit_bias.iter().flatten() {
-            let wrong = || ApiError::field("logit_bias", "logit_bias maps token ids to numbers");
+            let wrong = || ApiError::field("logit_bias", "logit_bias must map token ids to numbers");
             let token = token.parse().map_err(|_| wrong())?;
             let bias = bias.as_f64().ok_or_else(wrong)? as f32;
             adjust.logit_bias.push((token, within("logit_bias", bias, -100.0, 100.0)?));
@@ -163,7 +163,7 @@ impl Settings {
             Some("grammar") => {
                 Grammar::Lark(text("grammar").ok_or_else(|| wrong("grammar needs a grammar in Lark"))?)
             }
-            _ => return Err(wrong("its type must be text, json_object, json_schema, regex or grammar")),
+            _ => return Err(wrong("the type must be text, json_object, json_schema, regex or grammar")),
         }))
     }
 }

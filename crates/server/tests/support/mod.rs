@@ -58,10 +58,25 @@ fn tensors(vocab: usize) -> Vec<(String, Vec<usize>)> {
     list
 }
 
+/// Models that differ in how they write reasoning and calls: their chat template, and the control tokens that it needs.
+const STYLES: [(&str, &str, &[&str]); 3] = [
+    ("thinker", "{{ messages[-1].content }}<think>", &["<think>", "</think>"]),
+    (
+        "mistral",
+        "{{ tools | tojson if tools }}[INST]{{ messages[-1].content }}[/INST]{# [TOOL_CALLS] [ARGS] #}",
+        &["[INST]", "[/INST]", "[TOOL_CALLS]", "[ARGS]"],
+    ),
+    (
+        "harmony",
+        "{{ tools | tojson if tools }}<|start|>user<|message|>{{ messages[-1].content }}<|end|><|start|>assistant{# <|channel|> #}",
+        &["<|start|>", "<|message|>", "<|end|>", "<|channel|>", "<|constrain|>", "<|return|>", "<|call|>"],
+    ),
+];
+
 /// The model's file.
-pub fn gguf() -> Gguf {
+pub fn gguf(template: Option<&str>, control: &[&str]) -> Gguf {
     let mut words: Vec<String> = (0..=255u8).map(|b| character(b).to_string()).collect();
-    words.extend(SPECIAL.map(str::to_owned));
+    words.extend(SPECIAL.iter().chain(control).map(|text| text.to_string()));
     let vocab = words.len();
     let mut writer = Writer::new();
     writer.set("general.architecture", "llama");
@@ -87,6 +102,9 @@ pub fn gguf() -> Gguf {
     writer.set("tokenizer.ggml.merges", MetaValue::strings(["a b".to_owned()]));
     writer.set("tokenizer.ggml.bos_token_id", MetaValue::U32(256));
     writer.set("tokenizer.ggml.eos_token_id", MetaValue::U32(258));
+    if let Some(template) = template {
+        writer.set("tokenizer.chat_template", template);
+    }
     for (name, dims) in tensors(vocab) {
         let format = if dims.len() == 2 { BlockFormat::Q8_0 } else { BlockFormat::F32 };
         let dims: Vec<u64> = dims.iter().rev().map(|&d| d as u64).collect();
@@ -131,11 +149,15 @@ impl Running {
         let (mut options, mut engine) =
             (ServerOptions::new(([127, 0, 0, 1], 0).into()), EngineOptions::default());
         change(&mut options, &mut engine);
-        let text = move || {
+        let load = |template: Option<&'static str>, control: &'static [&str]| {
             let engine = engine.clone();
-            let model = Model::from_gguf(gguf(), &Device::cpu(), ModelOptions::default());
-            Ok(Loaded::Text(Arc::new(model.map_err(|error| error.to_string())?), engine))
+            move || {
+                let model =
+                    Model::from_gguf(gguf(template, control), &Device::cpu(), ModelOptions::default());
+                Ok(Loaded::Text(Arc::new(model.map_err(|error| error.to_string())?), engine.clone()))
+            }
         };
+        let text = load(None, &[]);
         let vectors = || {
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/tests/golden/tiny-bert.model");
             let model = Embedder::open(path, &Device::cpu()).map_err(|error| error.to_string())?;
@@ -148,6 +170,9 @@ impl Running {
         ];
         if with_broken {
             offers.push(Offer::new("broken", || Err("its file is not there".into())));
+            offers.extend(
+                STYLES.map(|(name, template, control)| Offer::new(name, load(Some(template), control))),
+            );
         }
         let (sender, receiver) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {

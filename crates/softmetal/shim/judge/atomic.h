@@ -37,4 +37,8 @@ SOFTMETAL_ATOMICS(__global) SOFTMETAL_ATOMICS(__local)
       = delete("a float in threadgroup memory has no atomic arithmetic: only load, store, exchange and compare_exchange");
 SOFTMETAL_NO_FLOAT(add) SOFTMETAL_NO_FLOAT(sub)
 #undef SOFTMETAL_NO_FLOAT
+#define SOFTMETAL_NO_ULONG(name) \
+  void atomic_##name##_explicit(volatile __local _atomic<ulong> *, ulong, memory_order) = delete("atomic_ulong is for device memory");
+SOFTMETAL_NO_ULONG(min) SOFTMETAL_NO_ULONG(max)
+#undef SOFTMETAL_NO_ULONG
 } // namespace metal

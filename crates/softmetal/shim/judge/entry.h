@@ -15,6 +15,11 @@ template <class T> struct strip<__private T> : strip<T> {};
 template <class T> struct strip<const __private T> : strip<T> {};
 template <class T> struct lanes { static constexpr int value = 1; };
 template <class T, int N> struct lanes<T __attribute__((ext_vector_type(N)))> { static constexpr int value = N; };
+// What a host can give a value to.
+template <class T> struct is_value {
+  typedef metal::make_scalar_t<T> element;
+  static constexpr bool value = __is_scalar(element) && !__is_pointer(element);
+};
 // The width of a position, or 0 where the type is none.
 template <class T> struct width_of {
   typedef typename strip<T>::type plain;

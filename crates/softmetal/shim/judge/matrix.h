@@ -25,10 +25,16 @@ template <class T, int C, int R> matrix<T, C, R> operator-(matrix<T, C, R>);
 template <class T, int C, int R, int K> matrix<T, K, R> operator*(matrix<T, C, R>, matrix<T, K, C>);
 template <class T, int C, int R> matrix<T, C, R> operator*(matrix<T, C, R>, T);
 template <class T, int C, int R> matrix<T, C, R> operator*(T, matrix<T, C, R>);
+#define SOFTMETAL_OTHER class U, class = enable_if_t<is_arithmetic<U>::value && __is_scalar(U) && !__is_same(U, T)>
+template <class T, int C, int R, SOFTMETAL_OTHER> matrix<T, C, R> operator*(matrix<T, C, R>, U) = delete("a matrix is multiplied by scalars of its element type");
+template <class T, int C, int R, SOFTMETAL_OTHER> matrix<T, C, R> operator*(U, matrix<T, C, R>) = delete("a matrix is multiplied by scalars of its element type");
+#undef SOFTMETAL_OTHER
 template <class T, int C, int R> typename matrix<T, C, R>::column operator*(matrix<T, C, R>, typename matrix<T, C, R>::row);
 template <class T, int C, int R> typename matrix<T, C, R>::row operator*(typename matrix<T, C, R>::column, matrix<T, C, R>);
 // A swizzle is no object that a reference could bind to.
-template <class T, int N> void operator*=(__private vec<T, N> &, matrix<T, N, N>);
+#define SOFTMETAL_TIMES(space) template <class T, int N> void operator*=(space vec<T, N> &, matrix<T, N, N>);
+SOFTMETAL_TIMES(__private) SOFTMETAL_TIMES(__global) SOFTMETAL_TIMES(__local)
+#undef SOFTMETAL_TIMES
 template <class T, int C, int R> matrix<T, R, C> transpose(matrix<T, C, R>);
 template <class T, int C> T determinant(matrix<T, C, C>);
 } // namespace metal

@@ -41,7 +41,7 @@ template <class T, int C, int R = C> simdgroup_matrix<T, C, R> make_filled_simdg
 template <class T, int C, int R = C> simdgroup_matrix<T, C, R> make_diagonal_simdgroup_matrix(T);
 #define SOFTMETAL_LOADS(space) \
   template <class T, int C, int R, class U, class... A> void simdgroup_load(__private simdgroup_matrix<T, C, R> &, const space U *, A...);
-SOFTMETAL_LOADS(__global) SOFTMETAL_LOADS(__local) SOFTMETAL_LOADS(__constant)
+SOFTMETAL_LOADS(__global) SOFTMETAL_LOADS(__local)
 #define SOFTMETAL_STORES(space) \
   template <class T, int C, int R, class U, class... A> void simdgroup_store(__private simdgroup_matrix<T, C, R>, space U *, A...);
 SOFTMETAL_STORES(__global) SOFTMETAL_STORES(__local)

@@ -72,6 +72,7 @@ template <class F> struct visible_function_table {
   bool empty() const;
 };
 template <class F> bool is_null_visible_function_table(visible_function_table<F>);
+namespace raytracing {}
 } // namespace metal
 
 namespace softmetal {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What the first four bytes are.
+/// What the first four bytes identify.
 const MAGIC: &[u8; 4] = b"MTLB";
 /// Magic, platform, versions and file size, then four pairs of offset and size.
 const HEADER: usize = 88;
@@ -14,7 +14,7 @@ const NEWEST_AIR: (u16, u16) = (2, 8);
 /// Functions that a file may hold; more is taken for damage.
 const MAX_FUNCTIONS: usize = 1 << 20;
 
-/// What a function is.
+/// The kind of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A compute kernel.
@@ -26,9 +26,9 @@ pub enum Kind {
 /// One function of the file.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
     /// Version of AIR.
     pub air: (u16, u16),
@@ -45,7 +45,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
         return Err(foreign(bytes));
     }
     if bytes.len() < HEADER {
-        return Err(format!("the header takes {HEADER} bytes, and the file has {}", bytes.len()));
+        return Err(format!("the header needs {HEADER} bytes, but the file has {}", bytes.len()));
     }
     let size = u64_at(bytes, 16, "file size")?;
     if size != bytes.len() as u64 {
@@ -58,7 +58,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Entry>, Fault> {
     let code = section(bytes, 72, "bitcode")?;
     let count = u32_at(bytes, list.start, "number of functions")? as usize;
     if count > MAX_FUNCTIONS {
-        return Err(format!("the function list says {count} functions; the file is damaged"));
+        return Err(format!("the function list claims {count} functions; the file is corrupt"));
     }
     // The size of the list does not include its own count.
     let end = list.end.saturating_add(4).min(bytes.len());
@@ -86,7 +86,7 @@ fn foreign(bytes: &[u8]) -> Fault {
         Some([0xcf, 0xfa, 0xed, 0xfe]) => "a Mach-O binary",
         _ => return "it does not begin with `MTLB`, so it is no metallib".into(),
     };
-    format!("it is no metallib but {what}")
+    format!("it is not a metallib but {what}")
 }
 
 /// One record: four letters, a length and a value each, up to `ENDT`.
@@ -123,7 +123,7 @@ fn entry(bytes: &[u8], record: Range<usize>, code: &Range<usize>) -> Result<Entr
     let name = name.ok_or("it has no name")?;
     let absent = |what: &str| format!("`{name}` has no {what}");
     let (offset, size) = (offset.ok_or_else(|| absent("offset"))?, size.ok_or_else(|| absent("size"))?);
-    let outside = || format!("the bitcode of `{name}` lies outside of the file");
+    let outside = || format!("the bitcode of `{name}` is outside the file");
     let start = usize::try_from(offset).ok().and_then(|o| code.start.checked_add(o)).ok_or_else(outside)?;
     let end = usize::try_from(size).ok().and_then(|s| start.checked_add(s)).ok_or_else(outside)?;
     if end > code.end {
@@ -145,7 +145,7 @@ fn kind_of(code: u8) -> Result<Kind, Fault> {
         6 => Kind::Other("intersection"),
         7 => Kind::Other("mesh"),
         8 => Kind::Other("object"),
-        _ => return Err(format!("its type {code} is not known")),
+        _ => return Err(format!("its type {code} is unknown")),
     })
 }
 
@@ -169,7 +169,7 @@ impl Entry {
     /// Why SoftMetal cannot run it, if it cannot.
     pub fn obstacle(&self) -> Option<String> {
         match self.kind {
-            Kind::Other(what) => Some(format!("it is a {what} function; SoftMetal runs kernels")),
+            Kind::Other(what) => Some(format!("it is a {what} function; SoftMetal only runs kernels")),
             Kind::Kernel if self.air > NEWEST_AIR => Some(format!(
                 "it is AIR {}.{}, and SoftMetal knows AIR up to {}.{}",
                 self.air.0, self.air.1, NEWEST_AIR.0, NEWEST_AIR.1
@@ -182,7 +182,7 @@ impl Entry {
 fn section(bytes: &[u8], at: usize, what: &str) -> Result<Range<usize>, Fault> {
     let (offset, size) = (u64_at(bytes, at, what)?, u64_at(bytes, at + 8, what)?);
     let end = offset.checked_add(size).filter(|&e| e <= bytes.len() as u64);
-    let end = end.ok_or_else(|| format!("the {what} lies outside of the file"))?;
+    let end = end.ok_or_else(|| format!("the {what} is outside the file"))?;
     Ok(offset as usize..end as usize)
 }
 

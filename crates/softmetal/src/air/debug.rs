@@ -1,4 +1,5 @@
-//! Lines for the checker: Apple ships kernels without debug information, so an access is shown at its line of the disassembly.
+//! Line numbers for the checker: Apple ships kernels without debug information, so an access is reported at its line
+//! of the disassembly.
 
 use std::fmt::Write;
 

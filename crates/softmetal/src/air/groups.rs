@@ -1,5 +1,5 @@
-//! Threadgroup variables: globals of AIR that every threadgroup has for itself. Here they are fields of a struct in the memory of the
-//! group that runs.
+//! Threadgroup variables: AIR globals of which every threadgroup has its own copy. Here they are fields of a struct
+//! in the memory of the running group.
 
 use super::text::{closing, first_type, globals, name_end, unquoted};
 use rustc_hash::FxHashMap;

@@ -1,4 +1,4 @@
-//! The LLVM text that starts a kernel: one thread on a stack of its own, or all threads of a group in a loop.
+//! The LLVM text that starts a kernel: one thread on its own stack, or all threads of a group in a loop.
 //!
 //! Both call `softmetal_call`, which takes a group and a position and computes each parameter; `exec/abi.rs` has the structs.
 

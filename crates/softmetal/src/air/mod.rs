@@ -1,6 +1,7 @@
-//! The second front end: kernels that Apple's compiler made, from a `.metallib`.
+//! The second front end: kernels compiled by Apple, from a `.metallib`.
 //!
-//! A metallib holds one LLVM bitcode module per function, in Apple's dialect AIR. Data passes these files in order:
+//! A metallib contains one LLVM bitcode module per function, in Apple's dialect AIR. Data passes through these files
+//! in order:
 //!
 //! | file | from → to |
 //! |---|---|
@@ -10,8 +11,8 @@
 //! | [`intrinsics`] | each `air.*` declaration → its definition |
 //! | [`launch`] | the parameters → the functions that start a thread or a threadgroup |
 //!
-//! `compile::air` runs LLVM's tools; from there on a kernel is a [`crate::compile::module::Module`] like any other, and
-//! is executed, checked and counted by the same code.
+//! `compile::air` runs LLVM's tools; from there on a kernel is a [`crate::compile::module::Module`] like any other,
+//! and is executed, checked and profiled by the same code.
 
 pub mod container;
 mod debug;

@@ -1,4 +1,4 @@
-//! What `!air.*` metadata says of a kernel: parameters, function constants, how it was compiled.
+//! The contents of a kernel's `!air.*` metadata: parameters, function constants, compile options.
 
 use super::metadata::{Metadata, Value};
 use crate::source::binding::{Access, BUILTINS, Binding, BindingKind, MAX_BUFFER_INDEX};
@@ -6,11 +6,11 @@ use crate::source::binding::{Access, BUILTINS, Binding, BindingKind, MAX_BUFFER_
 /// A parameter of a kernel.
 #[derive(Debug, Clone)]
 pub struct Parameter {
-    /// As for kernels from source.
+    /// The binding, as for kernels from source.
     pub binding: Binding,
     /// Bytes of one element behind the pointer; zero for builtins.
     pub size: u32,
-    /// Its alignment.
+    /// Alignment.
     pub align: u32,
     /// Whether the kernel's code uses it.
     pub used: bool,
@@ -23,11 +23,11 @@ pub struct Parameter {
 pub struct Constant {
     /// The global that holds its value.
     pub symbol: String,
-    /// Its name in the source.
+    /// Name in the source.
     pub name: String,
-    /// Its type, such as `bool`.
+    /// Type, such as `bool`.
     pub type_name: String,
-    /// Its index.
+    /// Index.
     pub index: u32,
 }
 
@@ -36,7 +36,7 @@ pub struct Constant {
 pub struct Kernel {
     /// The function's name in the module.
     pub symbol: String,
-    /// Its parameters.
+    /// Parameters.
     pub parameters: Vec<Parameter>,
     /// The function constants of its module.
     pub constants: Vec<Constant>,
@@ -98,7 +98,7 @@ fn parameter(m: &Metadata, node: &[Value]) -> Result<Parameter, String> {
         if !texts().any(|t| t == "air.buffer") {
             let what = texts().find(|t| t.starts_with("air.") && *t != "air.function_constant");
             let what = what.unwrap_or("unknown").trim_start_matches("air.");
-            return Err(format!("its parameter `{name}` is a {what}, which SoftMetal does not have"));
+            return Err(format!("its parameter `{name}` is a {what}, which SoftMetal does not support"));
         }
         binding.kind = match integer_after(node, "air.address_space") {
             Some(2) => BindingKind::Constant,

@@ -1,10 +1,11 @@
-//! AIR text to LLVM text of this machine.
+//! Translation of AIR text to LLVM text for this machine.
 //!
-//! The module stays as Apple's compiler left it, but for what a GPU has and a CPU lacks:
-//! - all address spaces become one; a threadgroup variable becomes a place in the memory of the running group;
-//! - function constants get their values, which LLVM then folds;
-//! - `air.*` functions get definitions, and calls in which lanes meet are told their line, as calls in source are;
-//! - with the checker on, every access is instrumented and carries its line of the disassembly.
+//! The module stays as Apple's compiler left it, except for what a GPU has and a CPU lacks:
+//! - all address spaces are merged into one; threadgroup variables are allocated in the memory of the running group;
+//! - function constants are replaced by their values, which LLVM then folds;
+//! - `air.*` functions get definitions, and calls that synchronise lanes get their line numbers, as calls in source
+//!   do;
+//! - with the checker on, every access is instrumented with its line of the disassembly.
 
 use super::debug::Debug;
 use super::groups::GroupVariables;
@@ -14,7 +15,7 @@ use super::text::{closing, first_type, globals, list, name_end, unquoted};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt::Write;
 
-/// What a translation is made with.
+/// Options of a translation.
 #[derive(Debug, Clone)]
 pub struct Options<'a> {
     /// Values of function constants in LLVM's spelling, by symbol; others are zero.
@@ -23,7 +24,7 @@ pub struct Options<'a> {
     pub checked: bool,
     /// The file that holds the disassembly, for messages.
     pub file: &'a str,
-    /// What the symbols end in.
+    /// Suffix of the symbols.
     pub suffix: &'a str,
 }
 

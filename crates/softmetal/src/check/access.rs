@@ -291,14 +291,14 @@ impl GroupCheck {
         }
         if let Some(cells) = b.allocation.as_ref().and_then(|al| al.cells.as_ref()) {
             for cell in cells.range(offset, a.size) {
-                let rival = self.device_rival(cell, a);
-                self.stamp_device(cell, a);
+                let rival = self.device_rival(cell, a, b.section);
+                self.stamp_device(cell, a, b.section);
                 if let Some((kind, text, doubled)) = rival {
                     let message =
                         format!("{} at offset {offset} of {} conflicts with {text}", verb(a.kind), b.range);
                     if doubled {
                         for rest in cells.range(offset, a.size) {
-                            self.stamp_device(rest, a);
+                            self.stamp_device(rest, a, b.section);
                         }
                         return self.postpone(a, self.finding(kind, message, a.lane, place.0, place.1));
                     }
@@ -310,22 +310,22 @@ impl GroupCheck {
     }
 
     /// A conflicting access since the last barrier: of another dispatch, another group, or another thread.
-    fn device_rival(&self, cell: &Cell, a: &Access<'_>) -> Option<(ReportKind, String, bool)> {
+    fn device_rival(&self, cell: &Cell, a: &Access<'_>, section: u32) -> Option<(ReportKind, String, bool)> {
         let atomic = a.kind & ATOMIC != 0;
         let w = cell.write();
         let r = cell.read();
         let writes = a.kind & WRITES != 0;
-        if !(atomic && w.flag()) && self.unordered(w, a) {
+        if !(atomic && w.flag()) && self.unordered(w, a, section) {
             let (kind, text) = self.rival_text(w, "a write");
             return Some((kind, text, writes && !atomic && !w.flag() && kind == ReportKind::DeviceRace));
         }
-        (writes && !atomic && self.unordered(r, a))
+        (writes && !atomic && self.unordered(r, a, section))
             .then(|| self.rival_text(r, "a read"))
             .map(|(kind, text)| (kind, text, false))
     }
 
-    fn unordered(&self, s: Stamp, a: &Access<'_>) -> bool {
-        if s.group() < self.dispatch.section || s.group() == 0 {
+    fn unordered(&self, s: Stamp, a: &Access<'_>, section: u32) -> bool {
+        if s.group() < section || s.group() == 0 {
             return false;
         }
         if s.group() == self.number {
@@ -349,16 +349,13 @@ impl GroupCheck {
         (ReportKind::DeviceRace, format!("{what} by thread {}{whose}", s.thread()))
     }
 
-    fn stamp_device(&self, cell: &Cell, a: &Access<'_>) {
+    fn stamp_device(&self, cell: &Cell, a: &Access<'_>, section: u32) {
         if a.kind & WRITES != 0 {
             cell.set_write(a.stamp);
         } else if a.kind & ATOMIC == 0 {
             let before = cell.read();
             // A reader of another group stays on record: any later write of this section conflicts with it.
-            if !(before.group() >= self.dispatch.section
-                && before.group() != 0
-                && before.group() != self.number)
-            {
+            if !(before.group() >= section && before.group() != 0 && before.group() != self.number) {
                 self.stamp(cell, a);
             } else if self.dispatch.groups.contains(&before.group()) && !before.flag() {
                 cell.set_read(Stamp::new(self.number, a.lane.index, (0, 0), true));
@@ -442,7 +439,7 @@ impl GroupCheck {
 
     /// Keeps a doubled write until its value is known.
     fn postpone(&mut self, a: &Access<'_>, report: Report) -> Verdict {
-        // SAFETY: as in `settle`.
+        // SAFETY: the checker found the access inside a live buffer or threadgroup memory.
         let before = unsafe { std::slice::from_raw_parts(a.address as *const u8, a.size) }.to_vec();
         self.pending.push(Pending { address: a.address, before, pc: a.pc, report });
         Verdict::Fine

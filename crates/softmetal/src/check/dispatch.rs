@@ -1,4 +1,4 @@
-//! What the groups of one dispatch share: bound ranges, findings, counters.
+//! State shared by the groups of a dispatch: bound ranges, findings, counters.
 
 use super::CheckOptions;
 use super::report::{Report, ReportKind};
@@ -23,7 +23,7 @@ pub struct BoundRange {
     pub name: String,
     /// First address of the whole buffer.
     pub start: usize,
-    /// Its length.
+    /// Length.
     pub length: usize,
     /// Whether it is a buffer of the device (inline bytes are not).
     pub owned: bool,
@@ -37,7 +37,7 @@ pub struct BoundRange {
     pub texture: Option<usize>,
 }
 
-/// What a report calls it.
+/// Its name in reports.
 impl std::fmt::Display for BoundRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let kind = if self.texture.is_some() { "texture" } else { "buffer" };
@@ -48,10 +48,12 @@ impl std::fmt::Display for BoundRange {
 /// A bound argument with its cells.
 #[derive(Debug)]
 pub struct Checked {
-    /// What is bound.
+    /// The binding.
     pub range: BoundRange,
-    /// Its cells, when it is a buffer of the device.
+    /// Its shadow cells, if it is a device buffer.
     pub allocation: Option<Arc<Allocation>>,
+    /// Groups that may overlap with this dispatch have at least this number.
+    pub section: u32,
     touched: AtomicU64,
 }
 
@@ -71,7 +73,7 @@ impl Checked {
     }
 }
 
-/// What was found, and the places already reported.
+/// The findings, and the locations already reported.
 #[derive(Debug, Default)]
 struct Findings {
     list: Vec<Report>,
@@ -87,8 +89,6 @@ pub struct DispatchCheck {
     pub bound: Vec<Checked>,
     /// Where the kernel's code and constants lie.
     pub image: std::ops::Range<usize>,
-    /// Groups of this section have at least this number.
-    pub section: u32,
     /// Numbers of this dispatch's groups.
     pub groups: std::ops::Range<u32>,
     /// Bytes of threadgroup memory.
@@ -120,10 +120,10 @@ impl DispatchCheck {
     ) -> DispatchCheck {
         let bound = ranges
             .into_iter()
-            .map(|r| Checked {
-                allocation: if r.owned { shadow.find(r.start) } else { None },
-                range: r,
-                touched: AtomicU64::new(0),
+            .map(|r| {
+                let allocation = if r.owned { shadow.find(r.start) } else { None };
+                let section = allocation.as_ref().map_or(section, |a| a.section(section));
+                Checked { allocation, section, range: r, touched: AtomicU64::new(0) }
             })
             .collect();
         let entry = match pipeline.0.module.entry {
@@ -135,7 +135,6 @@ impl DispatchCheck {
             kernel: pipeline.name().to_string(),
             bound,
             image: image(entry),
-            section,
             groups: first..first + total,
             group_bytes,
             zeroed_bytes: pipeline.0.module.zeroed_memory as usize,
@@ -174,7 +173,7 @@ impl DispatchCheck {
             list.extend(self.bound.iter().filter(|b| b.must_be_used()).map(|b| Report {
                 kind: ReportKind::OutputNotWritten,
                 kernel: self.kernel.clone(),
-                message: format!("{} is writable, and the dispatch neither wrote nor read it", b.range),
+                message: format!("{} is writable, but the dispatch neither wrote nor read it", b.range),
                 file: String::new(),
                 line: 0,
                 column: 0,

@@ -1,4 +1,4 @@
-//! The checker: every load and store of an instrumented kernel passes here.
+//! The checker: called for every load and store of an instrumented kernel.
 
 mod access;
 mod dispatch;

@@ -1,4 +1,4 @@
-//! What the checker says.
+//! The checker's reports.
 
 use serde::Serialize;
 use std::fmt;
@@ -54,7 +54,7 @@ pub struct Report {
     pub kind: ReportKind,
     /// Kernel.
     pub kernel: String,
-    /// What happened.
+    /// Message.
     pub message: String,
     /// The user's file, when known.
     pub file: String,

@@ -1,10 +1,10 @@
-//! What is known of each byte of device memory: who wrote and who read it last. Flat arrays, mapped lazily.
+//! Shadow memory: the last writer and reader of each byte of device memory. Flat arrays, mapped lazily.
 
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Who accessed a byte: group number, thread, barrier counts, and a flag, in one word. Zero is nobody.
+/// The last access to a byte: group number, thread, barrier counts, and a flag, in one word. Zero means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp(u64);
 
@@ -91,7 +91,7 @@ pub struct Cells {
 
 // SAFETY: the cells are atomics; the mapping lives as long as the value.
 unsafe impl Send for Cells {}
-// SAFETY: as above.
+// SAFETY: the cells are atomics; the mapping lives as long as the value.
 unsafe impl Sync for Cells {}
 
 impl Cells {
@@ -135,6 +135,15 @@ pub struct Allocation {
     pub start: usize,
     /// One cell per byte; `None` when the system gave no room.
     pub cells: Option<Cells>,
+    /// Groups below this number are ordered before what comes now, by a barrier for this buffer.
+    ordered: AtomicU32,
+}
+
+impl Allocation {
+    /// The first group since the last barrier, where `section` is that of the last one for all buffers.
+    pub fn section(&self, section: u32) -> u32 {
+        section.max(self.ordered.load(Ordering::Relaxed))
+    }
 }
 
 /// All device memory of a checked device.
@@ -152,7 +161,11 @@ impl Shadow {
 
     /// Registers a buffer.
     pub fn add(&self, start: usize, length: usize) {
-        self.allocations.write().push(Arc::new(Allocation { start, cells: Cells::new(length) }));
+        self.allocations.write().push(Arc::new(Allocation {
+            start,
+            cells: Cells::new(length),
+            ordered: AtomicU32::new(0),
+        }));
     }
 
     /// Forgets a buffer.
@@ -163,6 +176,13 @@ impl Shadow {
     /// The buffer that starts at an address.
     pub fn find(&self, start: usize) -> Option<Arc<Allocation>> {
         self.allocations.read().iter().find(|a| a.start == start).cloned()
+    }
+
+    /// Orders everything so far before what comes next, for one buffer.
+    pub fn order(&self, start: usize) {
+        if let Some(allocation) = self.find(start) {
+            allocation.ordered.store(self.next_group(), Ordering::Relaxed);
+        }
     }
 
     /// The number that the next group will get.

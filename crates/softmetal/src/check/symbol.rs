@@ -1,4 +1,4 @@
-//! From a code address to the user's source line.
+//! Symbolisation: from a code address to the user's source line.
 
 use std::path::{Path, PathBuf};
 

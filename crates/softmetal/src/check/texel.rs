@@ -1,4 +1,4 @@
-//! Texels outside of their texture.
+//! Out-of-bounds texel accesses.
 
 use super::access::{GroupCheck, Verdict, verb};
 use super::report::ReportKind;

@@ -1,4 +1,4 @@
-//! Runs LLVM on kernels of a metallib: disassembles Apple's bitcode, and makes libraries of translated text.
+//! Runs LLVM on the kernels of a metallib: disassembles Apple's bitcode, and compiles the translated text.
 
 use super::cache::key;
 use super::clang::{Compiler, LINK_FLAGS, Mode, flags, run};
@@ -192,7 +192,7 @@ fn air_flags(mode: Mode) -> Vec<&'static str> {
 
 fn first_error(stderr: &str) -> String {
     let line = stderr.lines().find(|l| l.contains("error") || l.contains("undefined")).unwrap_or(stderr);
-    format!("LLVM refuses its translation: {}", line.trim())
+    format!("LLVM rejects its translation: {}", line.trim())
 }
 
 /// A tool of LLVM, in the version of the compiler.

@@ -33,7 +33,7 @@ pub struct Compiler {
     identity: String,
 }
 
-/// What preprocessing needs.
+/// The options of preprocessing.
 #[derive(Debug, Clone, Default)]
 pub struct Preprocess {
     /// Name of the source in messages.
@@ -78,7 +78,7 @@ impl Compiler {
         Ok(Compiler { clang, cache, folder, identity })
     }
 
-    /// What the shim, the compiler and the machine are, as a key.
+    /// A key that identifies the shim, the compiler and the machine.
     pub(super) fn identity(&self) -> &str {
         &self.identity
     }
@@ -168,7 +168,7 @@ impl Compiler {
         Ok(Code { path, suffix: String::new() })
     }
 
-    /// What a text's code is called in the cache.
+    /// The cache name of a text's code.
     pub(super) fn code_name(&self, text: &str, mode: Mode) -> String {
         let flags = flags(mode).join(" ");
         // Counted code has the flags of checked code, but is not the same.
@@ -259,7 +259,7 @@ impl Compiler {
     }
 }
 
-/// What this machine's processor can run.
+/// The features of this machine's processor.
 fn target_flags() -> Vec<&'static str> {
     [STACK_PROBES].into_iter().chain(processor_flag()).collect()
 }
@@ -398,7 +398,7 @@ pub(super) fn run(mut c: Command, input: Option<&str>) -> Result<Output> {
         Err(e) => {
             // The pipe is closed, so it ends by itself; it is not left behind.
             let _ = child.wait();
-            return Err(tool(format!("no thread for its input: {e}")));
+            return Err(tool(format!("cannot start a thread for its input: {e}")));
         }
     };
     let out = child.wait_with_output().map_err(|e| tool(e.to_string()))?;

@@ -1,4 +1,4 @@
-//! Counts floating-point operations: each basic block of the optimised LLVM text gets one call with its sums.
+//! Counts floating-point operations: each basic block of the optimised LLVM text gets one call with its counts.
 
 use std::fmt::Write;
 
@@ -27,6 +27,10 @@ pub fn instrument(ir: &str) -> String {
         }
         out.push_str(line);
         out.push('\n');
+    }
+    // Source brings the counter along; a kernel that Apple compiled finds it in the runtime library.
+    if out.contains("call void @softmetal_flops(") && !ir.contains("void @softmetal_flops(") {
+        out.push_str("\ndeclare void @softmetal_flops(i32, i32)\n");
     }
     out
 }
@@ -92,6 +96,12 @@ mod tests {
         let ir = "define void @k() {\n  %1 = fadd contract float %a, %b\n  %2 = fmul <4 x half> %c, %d\n  %3 = tail call float @llvm.fma.f32(float %1, float %1, float %1)\n  br label %x\n\nx:\n  ret void\n}\n";
         let out = instrument(ir);
         assert!(out.contains("call void @softmetal_flops(i32 3, i32 4)\n  br label %x"));
-        assert_eq!(out.matches("@softmetal_flops").count(), 1);
+        assert!(out.ends_with("declare void @softmetal_flops(i32, i32)\n"));
+        assert_eq!(out.matches("@softmetal_flops").count(), 2);
+        // Nothing to declare where nothing is counted, or where the text defines the counter.
+        let nothing = "define void @k() {\n  ret void\n}\n";
+        assert_eq!(instrument(nothing), nothing);
+        let defined = format!("{ir}define hidden void @softmetal_flops(i32 %0, i32 %1) {{\n  ret void\n}}\n");
+        assert!(!instrument(&defined).contains("declare"));
     }
 }

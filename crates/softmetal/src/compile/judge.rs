@@ -19,7 +19,7 @@ const FLAGS: &[&str] = &[
     "-Wimplicit-float-conversion",
     "-Wdouble-promotion",
     "-Wpre-c++17-compat",
-    "-Wdeprecated-declarations",
+    "-Wuser-defined-warnings",
     "-Wno-implicit-int-float-conversion",
     "-Xclang",
     "-cl-ext=-__opencl_c_pipes,-__opencl_c_device_enqueue,+cl_khr_fp16,+__cl_clang_function_pointers,+__cl_clang_variadic_functions,+__cl_clang_bitfields",

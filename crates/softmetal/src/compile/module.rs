@@ -11,7 +11,7 @@ use std::path::PathBuf;
 pub struct Code {
     /// The library.
     pub path: PathBuf,
-    /// What the kernel's symbols end in, where the library holds several.
+    /// Suffix of the kernel's symbols, if the library contains several kernels.
     pub suffix: String,
 }
 

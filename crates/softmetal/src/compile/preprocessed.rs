@@ -1,4 +1,4 @@
-//! Preprocessed sources in the cache, with the files they included and what those held.
+//! Cached preprocessed sources, with the files that they included and the contents of those.
 
 use super::cache::key;
 use rustc_hash::FxHashSet;

@@ -9,6 +9,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("indirect.h", include_str!("../../shim/indirect.h")),
     ("traits.h", include_str!("../../shim/traits.h")),
     ("limits.h", include_str!("../../shim/limits.h")),
+    ("wide.h", include_str!("../../shim/wide.h")),
     ("vec.h", include_str!("../../shim/vec.h")),
     ("matrix.h", include_str!("../../shim/matrix.h")),
     ("approximate.h", include_str!("../../shim/approximate.h")),
@@ -102,6 +103,11 @@ pub const STUBS: &[&str] = &[
     "simd/simd.h",
     "simd/vector_types.h",
 ];
+
+/// Whether the file of a line marker is one of these.
+pub fn is_library_header(file: &str) -> bool {
+    STUBS.iter().any(|name| file.strip_suffix(name).is_some_and(|folder| folder.ends_with("/stubs/")))
+}
 
 /// The swizzle members of a vector with `n` components.
 pub fn swizzles(n: usize) -> String {

@@ -1,6 +1,8 @@
-//! Many kernels in one run of clang: a process, the precompiled shim and the linker cost several times what a small kernel does.
+//! Batch compilation of many kernels in one run of clang: the process, the precompiled shim and the linker cost
+//! several times as much as a small kernel.
 //!
-//! Nothing here is an error: what cannot be compiled together is left, and is compiled alone, with its messages, when it is asked for.
+//! Nothing here is an error: kernels that cannot be compiled in a batch are skipped, and compiled individually, with
+//! their messages, when they are requested.
 
 use super::cache::key;
 use super::clang::{Compiler, Mode, Preprocess, named, run};

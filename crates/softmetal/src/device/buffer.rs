@@ -6,7 +6,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Who can see a buffer's memory.
+/// The visibility of a buffer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StorageMode {
     /// Host and device.
@@ -42,7 +42,8 @@ impl std::fmt::Debug for BufferInner {
 // SAFETY: the memory is valid for the life of the value; host accesses go through methods that copy,
 // or through `contents`, whose callers synchronise with the device as Metal asks.
 unsafe impl Send for BufferInner {}
-// SAFETY: as above.
+// SAFETY: shared references reach the memory only by methods that copy, or by `contents`, whose callers
+// synchronise with the device as Metal asks.
 unsafe impl Sync for BufferInner {}
 
 const PAGE: usize = 16 << 10;

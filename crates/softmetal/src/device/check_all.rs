@@ -1,4 +1,4 @@
-//! Whether all kernels of a library compile, in few runs of clang.
+//! Checks whether all kernels of a library compile, in few runs of clang.
 
 use super::device::Device;
 use super::pipeline::generate_check;

@@ -1,4 +1,4 @@
-//! Command buffers: recorded commands, their state, their outcome.
+//! Command buffers: recorded commands, state, outcome.
 
 use super::buffer::{Buffer, BufferInner};
 use super::device::Device;
@@ -81,7 +81,7 @@ impl Held {
     }
 }
 
-/// What is bound at a buffer index.
+/// The binding at a buffer index.
 #[derive(Debug, Clone)]
 pub(crate) enum Bound {
     Buffer(Held, usize),
@@ -109,7 +109,7 @@ pub(crate) struct Dispatch {
     pub bound: Vec<Option<Bound>>,
     pub textures: Vec<Option<Texture>>,
     pub samplers: Vec<u64>,
-    /// What the kernel reaches through pointers in argument buffers.
+    /// Resources that the kernel reaches through pointers in argument buffers.
     pub resources: Vec<Resource>,
     pub group_lengths: Vec<u32>,
     pub grid: Grid,
@@ -120,8 +120,18 @@ pub(crate) struct Dispatch {
 pub(crate) enum Command {
     Dispatch(Box<Dispatch>),
     Barrier,
-    Copy { from: (Held, usize), to: (Held, usize), length: usize },
-    Fill { to: (Held, usize), length: usize, value: u8 },
+    /// A barrier for these buffers alone.
+    BarrierFor(Vec<Held>),
+    Copy {
+        from: (Held, usize),
+        to: (Held, usize),
+        length: usize,
+    },
+    Fill {
+        to: (Held, usize),
+        length: usize,
+        value: u8,
+    },
     Signal(Event, u64),
     Wait(Event, u64),
 }
@@ -195,7 +205,7 @@ impl CommandBuffer {
     pub fn commit(&self) -> Result<()> {
         let mut s = self.inner.state.lock();
         if s.status != Status::NotEnqueued {
-            return Err(Error::Invalid("the command buffer was committed before".into()));
+            return Err(Error::Invalid("the command buffer has already been committed".into()));
         }
         s.status = Status::Committed;
         let failed = s.encode_error.clone();
@@ -205,8 +215,7 @@ impl CommandBuffer {
             return Err(e);
         }
         if self.sender.send(self.inner.clone()).is_err() {
-            let e =
-                Error::Tool { step: "committing", message: "the queue's thread could not be started".into() };
+            let e = Error::Tool { step: "committing", message: "cannot start the queue's thread".into() };
             self.inner.finish(Err(e.clone()), (0.0, 0.0), Vec::new());
             return Err(e);
         }

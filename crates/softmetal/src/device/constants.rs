@@ -1,4 +1,4 @@
-//! Function constants: values that specialise a kernel when its pipeline is made.
+//! Function constants: values that specialise a kernel when its pipeline is created.
 
 use crate::error::{Error, Result};
 use crate::source::rewrite::ConstantValues;
@@ -123,7 +123,7 @@ pub struct FunctionConstants {
 }
 
 impl FunctionConstants {
-    /// No values.
+    /// An empty set of values.
     pub fn new() -> FunctionConstants {
         FunctionConstants::default()
     }

@@ -151,7 +151,7 @@ impl Device {
     ) -> Result<Buffer> {
         self.check_length(length)?;
         if pointer.is_null() {
-            return Err(Error::Invalid("a no-copy buffer needs memory, and the pointer is null".into()));
+            return Err(Error::Invalid("a no-copy buffer needs memory, but the pointer is null".into()));
         }
         Ok(Buffer::wrap(pointer, length, owner, self.0.shadow.clone()))
     }

@@ -1,4 +1,4 @@
-//! Encoders: they record commands and check them against the API's rules.
+//! Encoders: record commands and check them against the API's rules.
 
 use super::buffer::Buffer;
 use super::command::{Bound, Command, CommandBuffer, Dispatch, Grid, Resource};
@@ -181,14 +181,18 @@ impl<'a> ComputeEncoder<'a> {
         self.command.push(Command::Barrier);
     }
 
+    /// Orders all uses of these buffers before it against all after it.
+    pub fn memory_barrier_for(&mut self, buffers: &[&Buffer]) {
+        let held = buffers.iter().map(|b| self.command.hold(b)).collect();
+        self.command.push(Command::BarrierFor(held));
+    }
+
     /// Ends encoding.
     pub fn end_encoding(self) {}
 
     fn index(&self, index: u32) -> Result<()> {
         if index > MAX_BUFFER_INDEX {
-            return Err(
-                self.fail(format!("index {index} is above {MAX_BUFFER_INDEX}, the highest that Metal has"))
-            );
+            return Err(self.fail(format!("index {index} is above {MAX_BUFFER_INDEX}, Metal's maximum")));
         }
         Ok(())
     }

@@ -71,6 +71,14 @@ impl Executor {
         match c {
             Command::Dispatch(d) => profiles.extend(self.dispatch(d)?),
             Command::Barrier => self.new_section(),
+            Command::BarrierFor(buffers) => {
+                for buffer in buffers {
+                    let buffer = buffer.get()?;
+                    if let Some(s) = &self.device.0.shadow {
+                        s.order(buffer.0.pointer as usize);
+                    }
+                }
+            }
             Command::Copy { from, to, length } => {
                 let (a, b) = (from.0.get()?, to.0.get()?);
                 // SAFETY: the encoder checked both ranges and that they do not overlap.

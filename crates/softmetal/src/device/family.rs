@@ -1,4 +1,4 @@
-//! GPU families that the device can imitate, and their limits.
+//! GPU families that the device can emulate, and their limits.
 
 use crate::error::{Error, Result};
 use serde::Serialize;
@@ -30,6 +30,11 @@ impl Family {
 
     /// Whether `bfloat` exists.
     pub fn has_bfloat(self) -> bool {
+        self >= Family::Apple7
+    }
+
+    /// Whether the GPU is Apple's own: no Intel Mac has imageblocks or sparse textures.
+    pub fn is_apple(self) -> bool {
         self >= Family::Apple7
     }
 
@@ -68,7 +73,7 @@ impl fmt::Display for Family {
     }
 }
 
-/// What a device allows.
+/// Limits of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Limits {
     /// Lanes per simdgroup.

@@ -71,7 +71,7 @@ impl Library {
         Library::from_metallib_bytes(bytes, &path.display().to_string())
     }
 
-    /// As [`Library::from_metallib`], from memory. `file` names the bytes in messages.
+    /// Like [`Library::from_metallib`], from memory. `file` names the bytes in messages.
     pub fn from_metallib_bytes(bytes: Vec<u8>, file: &str) -> Result<Library> {
         Metallib::new(bytes, file).map(|l| Library(Origin::Metallib(l)))
     }
@@ -200,7 +200,7 @@ pub(crate) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R 
     done.into_iter().map(|d| d.1).collect()
 }
 
-/// At most twelve names, those that resemble `name` first.
+/// At most twelve names, those similar to `name` first.
 pub(crate) fn shortened(mut names: Vec<String>, name: &str) -> String {
     let prefix = name.split('_').next().unwrap_or("").to_string();
     names.sort_by_key(|n| !n.contains(&prefix));

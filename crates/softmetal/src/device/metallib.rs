@@ -1,4 +1,4 @@
-//! Libraries that Apple's compiler made.
+//! Libraries compiled by Apple.
 
 use super::constants::{ConstantValue, FunctionConstants};
 use super::device::Device;

@@ -21,9 +21,9 @@ pub struct Argument {
     pub binding: Binding,
     /// Bytes of one element behind the pointer or reference.
     pub type_size: u32,
-    /// Its alignment.
+    /// Alignment.
     pub type_align: u32,
-    /// Whether the argument exists under the function constants.
+    /// Whether the argument exists with these function constants.
     pub active: bool,
 }
 

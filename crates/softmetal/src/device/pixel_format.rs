@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// What a texel holds. The numbers are those of `MTLPixelFormat`.
+/// A pixel format. The numbers are those of `MTLPixelFormat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say components, bits and class, as Metal's do")]
 #[repr(u32)]

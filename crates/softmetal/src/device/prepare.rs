@@ -1,4 +1,4 @@
-//! Pipelines that will be asked for, compiled many at a time.
+//! Batch compilation of pipelines that will be requested later.
 
 use super::constants::FunctionConstants;
 use super::device::Device;
@@ -11,7 +11,7 @@ use crate::{judge, source};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What a pipeline is made from.
+/// The description of a pipeline.
 #[derive(Debug, Clone)]
 pub struct Recipe<'a> {
     /// The MSL source.
@@ -20,7 +20,7 @@ pub struct Recipe<'a> {
     pub options: CompileOptions,
     /// The kernel's name in it.
     pub function: &'a str,
-    /// Its function constants.
+    /// Function constants.
     pub constants: FunctionConstants,
 }
 
@@ -94,7 +94,7 @@ impl Device {
         Some((mode, Unit { alone, space, text }))
     }
 
-    /// In halves where not all of them compile together, so that one bad kernel does not make all others expensive.
+    /// Splits in half if not all of them compile together, so that one bad kernel does not make all others expensive.
     fn compile_units(&self, mut units: Vec<Unit>, mode: Mode) {
         if units.len() > 1 && !self.0.compiler.compile_together(&units, mode) {
             let rest = units.split_off(units.len() / 2);

@@ -1,6 +1,6 @@
-//! Samplers: how textures are read between texels. `shim/sampler.h` names the bits.
+//! Samplers: how textures are sampled. `shim/sampler.h` names the bits.
 
-/// What lies outside of a texture.
+/// Addressing outside a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AddressMode {
     /// Zero.
@@ -72,7 +72,7 @@ pub enum BorderColor {
     OpaqueWhite,
 }
 
-/// What a sampler does.
+/// A sampler.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampler {
     /// Address modes along s, t and r.
@@ -112,7 +112,7 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// What kernels see, and what an argument buffer holds for it.
+    /// The handle that kernels see, and that argument buffers hold.
     pub fn gpu_resource_id(&self) -> u64 {
         let address = self.address.iter().enumerate().map(|(k, a)| (*a as u64) << (3 * k)).sum::<u64>();
         address

@@ -1,4 +1,4 @@
-//! Textures: layout in memory, and the host's way to their texels.
+//! Textures: memory layout, and texel access from the host.
 
 use super::buffer::{Buffer, StorageMode};
 use super::device::Device;
@@ -33,7 +33,7 @@ pub enum TextureKind {
     Buffer,
 }
 
-/// What a texture is to be.
+/// The description of a texture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextureDescriptor {
     /// Shape.
@@ -218,12 +218,12 @@ fn extents(d: &TextureDescriptor, level: u32) -> [u32; 3] {
 }
 
 impl Texture {
-    /// What it was made as.
+    /// The description it was created with.
     pub fn descriptor(&self) -> &TextureDescriptor {
         &self.0.descriptor
     }
 
-    /// What an argument buffer holds for it.
+    /// The handle that argument buffers hold.
     pub fn gpu_resource_id(&self) -> u64 {
         &raw const self.0.info as u64
     }
@@ -257,7 +257,7 @@ impl Texture {
         let length = to.len();
         for (at, memory) in rows {
             let line = to.get_mut(at.clone()).ok_or_else(|| too_short(length, at.end))?;
-            // SAFETY: as above.
+            // SAFETY: `rows` gives places inside of the texture.
             unsafe { std::ptr::copy_nonoverlapping(memory, line.as_mut_ptr(), line.len()) };
         }
         Ok(())

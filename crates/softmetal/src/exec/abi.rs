@@ -65,7 +65,7 @@ pub struct TextureInfo {
 
 // SAFETY: the pointer is a device address, kept alive by the texture's buffer.
 unsafe impl Send for TextureInfo {}
-// SAFETY: as above; nothing changes after it was made.
+// SAFETY: the value does not change after it was made.
 unsafe impl Sync for TextureInfo {}
 
 /// The one table.
@@ -122,7 +122,7 @@ pub struct GroupInfo {
 
 // SAFETY: the pointers are device addresses; whoever runs a dispatch keeps their buffers alive.
 unsafe impl Send for GroupInfo {}
-// SAFETY: as above; kernels synchronise their accesses as Metal asks them to.
+// SAFETY: the value does not change during a dispatch; kernels synchronise their accesses as Metal asks them to.
 unsafe impl Sync for GroupInfo {}
 
 /// One GPU thread.

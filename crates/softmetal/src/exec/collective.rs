@@ -1,4 +1,4 @@
-//! What kernels call: collectives, barriers, and the hooks of instrumented code.
+//! Functions that kernels call: collectives, barriers, and the hooks of instrumented code.
 
 use super::abi::{ALL_LANES, Compute, Lane, SIMD_FENCE, TextureInfo};
 use super::fault::FaultInfo;
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn collective(
 /// # Safety
 /// As for [`collective`].
 pub unsafe extern "C" fn barrier(lane: *mut Lane, flags: u32, file: *const c_char, site: u32) {
-    // SAFETY: as in `collective`.
+    // SAFETY: the lane and its worker are alive while the kernel runs, and only this OS thread touches them.
     unsafe {
         let w = &mut *(*lane).worker;
         w.in_kernel.set(false);
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn access(
     if stack_range((&raw const size) as usize).contains(&address) {
         return;
     }
-    // SAFETY: as in `collective`.
+    // SAFETY: the lane and its worker are alive while the kernel runs, and only this OS thread touches them.
     unsafe {
         let w = &mut *(*lane).worker;
         // A collective computes in instrumented code too, but only on the slots of its lanes.
@@ -122,7 +122,8 @@ pub unsafe extern "C" fn texture(
     kind: u32,
     pc: *const c_void,
 ) {
-    // SAFETY: as in `collective`; a texture outlives its dispatch.
+    // SAFETY: the lane and its worker are alive while the kernel runs, and only this OS thread touches them;
+    // a texture outlives its dispatch.
     unsafe {
         let w = &mut *(*lane).worker;
         w.in_kernel.set(false);
@@ -142,7 +143,7 @@ pub unsafe extern "C" fn texture(
 /// # Safety
 /// As for [`collective`].
 pub unsafe extern "C" fn count(lane: *mut Lane, what: u32, amount: u64) {
-    // SAFETY: as in `collective`.
+    // SAFETY: the lane and its worker are alive while the kernel runs, and only this OS thread touches them.
     unsafe {
         let w = &mut *(*lane).worker;
         if let Some(check) = &mut w.check {

@@ -1,4 +1,4 @@
-//! Whether denormal numbers of single precision are flushed to zero: a mode of the processor, per OS thread.
+//! Flushing of single-precision denormals to zero: a processor mode, per OS thread.
 
 /// Sets the mode while it lives, and restores what was before.
 #[derive(Debug)]

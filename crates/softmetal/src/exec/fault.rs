@@ -1,4 +1,4 @@
-//! Kernels that crash or never end: signals take the OS thread away from the kernel and back to its worker.
+//! Kernels that crash or never end: signals return the OS thread from the kernel to its worker.
 
 use super::fiber::resume;
 use super::worker::current;
@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::{Once, OnceLock};
 
-/// What happened to a kernel.
+/// A fault of a kernel.
 #[derive(Debug, Clone)]
 pub struct FaultInfo {
     /// The signal, or zero.
@@ -15,7 +15,7 @@ pub struct FaultInfo {
     pub address: usize,
     /// Index of the thread in its group, and the group's position.
     pub thread: ([u32; 3], [u32; 3]),
-    /// Whether the address is a stack's guard.
+    /// Whether the address is in a stack's guard page.
     pub overflow: bool,
     /// A message when no signal was the cause.
     pub message: Option<String>,
@@ -137,6 +137,11 @@ fn give_back(signal: c_int) {
     unsafe { libc::sigaction(signal, old, std::ptr::null_mut()) };
 }
 
+/// Makes the interrupted thread continue at `pc` on the stack at `sp`.
+///
+/// # Safety
+/// `context` is the one that the system passed to the signal handler that calls this; `sp` and `pc` are those of code
+/// that may run on this thread.
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 unsafe fn redirect(context: *mut c_void, sp: usize, pc: usize) {
     // SAFETY: the kernel passes a ucontext_t.
@@ -145,6 +150,11 @@ unsafe fn redirect(context: *mut c_void, sp: usize, pc: usize) {
     c.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as i64;
 }
 
+/// Makes the interrupted thread continue at `pc` on the stack at `sp`.
+///
+/// # Safety
+/// `context` is the one that the system passed to the signal handler that calls this; `sp` and `pc` are those of code
+/// that may run on this thread.
 #[cfg(all(target_os = "linux", target_arch = "aarch64"))]
 unsafe fn redirect(context: *mut c_void, sp: usize, pc: usize) {
     // SAFETY: the kernel passes a ucontext_t.
@@ -153,6 +163,11 @@ unsafe fn redirect(context: *mut c_void, sp: usize, pc: usize) {
     c.uc_mcontext.pc = pc as u64;
 }
 
+/// Makes the interrupted thread continue at `pc` on the stack at `sp`.
+///
+/// # Safety
+/// `context` is the one that the system passed to the signal handler that calls this; `sp` and `pc` are those of code
+/// that may run on this thread.
 #[cfg(all(target_vendor = "apple", target_arch = "aarch64"))]
 unsafe fn redirect(context: *mut c_void, sp: usize, pc: usize) {
     // SAFETY: the kernel passes a ucontext_t with a machine context.
@@ -161,6 +176,11 @@ unsafe fn redirect(context: *mut c_void, sp: usize, pc: usize) {
     c.__ss.__pc = pc as u64;
 }
 
+/// Makes the interrupted thread continue at `pc` on the stack at `sp`.
+///
+/// # Safety
+/// `context` is the one that the system passed to the signal handler that calls this; `sp` and `pc` are those of code
+/// that may run on this thread.
 #[cfg(all(target_vendor = "apple", target_arch = "x86_64"))]
 unsafe fn redirect(context: *mut c_void, sp: usize, pc: usize) {
     // SAFETY: the kernel passes a ucontext_t with a machine context.

@@ -105,6 +105,11 @@ pub fn stack_range(address: usize) -> std::ops::Range<usize> {
     base..base + STACK_SIZE
 }
 
+/// Writes the first frame of a stack that ends at `top`, from which a switch returns into `entry`. Returns its stack
+/// pointer.
+///
+/// # Safety
+/// The page below `top` is writable and unused; `entry` is the address of a function that does not return.
 #[cfg(target_arch = "x86_64")]
 unsafe fn prepare(top: *mut usize, entry: usize) -> *mut u8 {
     // SAFETY: the caller's contract; six registers, the entry address, and a zero return address, which lies
@@ -153,6 +158,11 @@ pub unsafe extern "C" fn resume() {
     naked_asm!("pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp", "ret")
 }
 
+/// Writes the first frame of a stack that ends at `top`, from which a switch returns into `entry`. Returns its stack
+/// pointer.
+///
+/// # Safety
+/// The page below `top` is writable and unused; `entry` is the address of a function that does not return.
 #[cfg(target_arch = "aarch64")]
 unsafe fn prepare(top: *mut usize, entry: usize) -> *mut u8 {
     // SAFETY: the caller's contract; twenty words of registers, with the entry in x30.

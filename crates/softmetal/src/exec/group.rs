@@ -1,4 +1,5 @@
-//! The threads of one group: who runs, who waits, who is next. A lane that never waits leaves its stack to the next lane.
+//! Scheduling of the threads of a group: running, waiting, next. A lane that never waits leaves its stack to the next
+//! lane.
 
 use super::abi::{Compute, GroupInfo};
 use super::fiber::switch;
@@ -22,7 +23,7 @@ pub struct SimdState {
     pub at_barrier: u64,
     /// Ended.
     pub done: u64,
-    /// What each waiting lane offers.
+    /// The value that each waiting lane contributes.
     pub slots: [*mut c_void; 64],
     /// How to compute the collective of each waiting lane.
     pub compute: [Compute; 64],
@@ -65,7 +66,7 @@ pub fn mask(n: u32) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// What the scheduler does next.
+/// The scheduler's next action.
 enum Next {
     Start(u32),
     Resume(u32),
@@ -244,7 +245,7 @@ pub extern "C" fn fiber_main() -> ! {
 }
 
 fn groups_on(w: *mut Worker, me: u32, run: unsafe extern "C" fn(*const GroupInfo)) {
-    // SAFETY: as in fiber_main; the kernel gets the worker's own group.
+    // SAFETY: the worker outlives its stacks, and only this OS thread touches it; the kernel gets the worker's own group.
     unsafe {
         let job = &*(*w).job;
         while let Some(i) = (*w).chunk.next() {
@@ -263,7 +264,7 @@ fn groups_on(w: *mut Worker, me: u32, run: unsafe extern "C" fn(*const GroupInfo
 }
 
 fn lanes_on(w: *mut Worker, me: u32, run: unsafe extern "C" fn(*const super::abi::Lane)) {
-    // SAFETY: as in fiber_main; `lane` names a prepared lane that nobody else runs.
+    // SAFETY: the worker outlives its stacks, and only this OS thread touches it; `lane` names a prepared lane that nobody else runs.
     unsafe {
         loop {
             let lane = (*w).lane;

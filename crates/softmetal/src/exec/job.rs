@@ -1,4 +1,4 @@
-//! One dispatch as workers see it.
+//! A dispatch, as seen by workers.
 
 use super::abi::GroupInfo;
 use super::fault::FaultInfo;
@@ -15,7 +15,7 @@ use std::time::Instant;
 pub struct Job {
     /// Compiled kernel.
     pub entry: EntryPoint,
-    /// What all groups have in common.
+    /// State shared by all groups.
     pub template: GroupInfo,
     /// Number of groups.
     pub total: usize,

@@ -1,4 +1,4 @@
-//! Helper threads that share a dispatch with the thread that submits it, and the watchdog of time limits.
+//! Helper threads that share a dispatch with the submitting thread, and the watchdog for time limits.
 
 use super::job::Job;
 use super::worker::Worker;

@@ -1,4 +1,4 @@
-//! What one OS thread needs to run threadgroups: stacks, lanes, threadgroup memory.
+//! The state of an OS thread that runs threadgroups: stacks, lanes, threadgroup memory.
 
 use super::abi::{GroupInfo, Lane};
 use super::fault::FaultInfo;
@@ -41,7 +41,7 @@ pub struct Worker {
     pub main_sp: *mut u8,
     /// Whether compiled kernel code runs at this moment, so that a signal may take the thread away from it.
     pub in_kernel: Cell<bool>,
-    /// What went wrong in the current group.
+    /// The error of the current group.
     pub fault: Option<FaultInfo>,
     /// The job that runs now.
     pub job: *const Job,

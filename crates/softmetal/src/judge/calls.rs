@@ -1,16 +1,17 @@
-//! Which of several overloads by address space a call means, from clang's own words.
+//! Resolution of calls to overloads that differ in address space, from clang's messages.
 //!
-//! Each overload is marked as deprecated, with its number as the reason; each possible call stands on a line of a file of its own, whose
+//! Each overload warns of its number when it is called; each possible call stands on a line of a file of its own, whose
 //! number is the token's. So a warning says the rest.
 
 use crate::error::Diagnostic;
+use crate::source::overloads::Overloads;
 use crate::source::position::messages;
 use crate::source::unit::Unit;
 use rustc_hash::FxHashMap;
 
 /// The file that calls are said to be in.
 pub const FILE: &str = "softmetal-call";
-/// Begins the reason of a deprecation.
+/// Begins such a warning.
 pub const MARK: &str = "softmetal overload ";
 
 /// Notes the meaning of every call; a call that means several, by its template's arguments, is a finding.
@@ -28,6 +29,16 @@ pub fn resolve(unit: &mut Unit, stderr: &str) -> Vec<Diagnostic> {
             if !list.contains(&number) {
                 list.push(number);
             }
+        }
+    }
+    // Where clang finds no function for a temporary, Metal finds the one of thread memory.
+    let private = "reference in default address space to object in address space '__private'";
+    for m in messages(stderr).iter().filter(|m| m.head.file == FILE) {
+        let token = m.head.line as usize;
+        if m.notes.iter().any(|n| n.message.contains(private))
+            && let Some(number) = Overloads::of_temporary(unit, token)
+        {
+            found.entry(token).or_default().push(number);
         }
     }
     let mut out = Vec::new();

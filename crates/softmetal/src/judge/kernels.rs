@@ -1,7 +1,9 @@
-//! Rules on the types of kernel parameters, as assertions behind the unit.
+//! Rules on the types of kernel parameters, as assertions after the unit.
 
+use super::rewrite::{renamed_words, spaced};
 use crate::source::binding::BUILTINS;
 use crate::source::items::ItemKind;
+use crate::source::lexer::Lexed;
 use crate::source::params::{Param, Space};
 use crate::source::unit::{Entry, Unit};
 use rustc_hash::FxHashSet;
@@ -23,31 +25,67 @@ const POSITIONS: &[&str] = &[
     "threads_per_threadgroup",
 ];
 
-/// Assertions for each kernel of a unit, which may be inside of a namespace; a template's first instance stands for all of them.
+/// Assertions for each kernel of a unit, which may be inside of a namespace. A template's first instance stands for all of them,
+/// unless what the rules ask about depends on its arguments.
 pub fn assertions(unit: &Unit, space: &str) -> String {
     let mut text = String::from("\n");
     let mut seen = FxHashSet::default();
-    for entry in &unit.entries {
-        if seen.insert(entry.item) && unit.items[entry.item].kind == ItemKind::Kernel {
-            let expression = match entry.expression.strip_prefix("::") {
-                Some(rest) if !space.is_empty() => format!("::{space}::{rest}"),
-                _ => entry.expression.clone(),
-            };
-            kernel(unit, entry, &expression, &mut text, seen.len());
+    for (number, entry) in unit.entries.iter().enumerate() {
+        let item = &unit.items[entry.item];
+        if item.kind == ItemKind::Kernel && (seen.insert(entry.item) || depends(unit, entry)) {
+            kernel(unit, entry, &function_type(unit, entry, space), &mut text, number);
         }
     }
     text
 }
 
-fn kernel(unit: &Unit, entry: &Entry, expression: &str, text: &mut String, number: usize) {
+/// Whether the result, a builtin or what a buffer holds may be another type in another instance.
+fn depends(unit: &Unit, entry: &Entry) -> bool {
+    let (lx, item) = (&unit.lx, &unit.items[entry.item]);
+    let of_template =
+        |word: &str| (item.template.0..item.template.1).any(|k| lx.is_ident(k) && lx.is(k, word));
+    let given = |p: &Param| kind(p).is_some_and(|attribute| !(attribute == "buffer" && p.space.is_some()));
+    entry.expression.contains(['*', '&'])
+        || (item.template.1..item.params.0).any(|k| of_template(lx.str(k)))
+        || item.parameters(lx).iter().any(|p| given(p) && p.type_text.split(' ').any(of_template))
+}
+
+/// The type of a kernel: as it is declared, or as an instantiation says it that leaves arguments to be deduced.
+fn function_type(unit: &Unit, entry: &Entry, space: &str) -> String {
+    if let (Some((open, close)), Some(instance)) = (entry.deduced, entry.instance) {
+        let (lx, start) = (&unit.lx, unit.items[instance].start + 1);
+        let name = (start..open).find(|&k| is_name(lx, k, open)).unwrap_or(open);
+        return format!("{}{}", spaced(lx, start, name), spaced(lx, open, close + 1));
+    }
+    let expression = match entry.expression.strip_prefix("::") {
+        Some(rest) if !space.is_empty() => format!("::{space}::{rest}"),
+        _ => entry.expression.clone(),
+    };
+    format!("decltype({})", renamed_words(&expression))
+}
+
+/// Whether a qualified name with its template arguments, if any, reaches from one token to another.
+fn is_name(lx: &Lexed, from: usize, to: usize) -> bool {
+    let mut k = from;
+    while lx.is_ident(k) && k < to {
+        let end = if lx.is(k + 1, "<") { lx.skip_angles(k + 1) } else { k + 1 };
+        if end == to {
+            return true;
+        }
+        if !lx.is(end, "::") {
+            return false;
+        }
+        k = end + 1;
+    }
+    false
+}
+
+fn kernel(unit: &Unit, entry: &Entry, function: &str, text: &mut String, number: usize) {
     let item = &unit.items[entry.item];
     let params = item.parameters(&unit.lx);
-    if entry.deduced.is_some() || params.is_empty() {
-        return;
-    }
     let open: String = entry.scope.iter().map(|n| format!("namespace {n} {{ ")).collect();
     let name = format!("softmetal_kernel_{number}");
-    let _ = writeln!(text, "{open}typedef softmetal::signature<decltype({expression})> {name};");
+    let _ = writeln!(text, "{open}typedef softmetal::signature<{function}> {name};");
     let mut first: Option<usize> = None;
     for (i, p) in params.iter().enumerate() {
         let arg = format!("{name}::arg<{i}>");

@@ -1,9 +1,9 @@
-//! A second, syntax-only pass in which Apple's rules are the compiler's own.
+//! A second, syntax-only pass in which Apple's rules are rules of the language.
 //!
-//! The code that runs has no address spaces: they are erased before clang sees it. So whether a source keeps Apple's rules is judged on
-//! another translation of the same source, into C++ for OpenCL, where address spaces are part of types, methods are qualified, vectors
-//! are the compiler's own and function constants are no constants. Of its messages only those count that belong to a rule
-//! ([`verdict`]); everything else is for the compiling pass to say.
+//! The code that runs has no address spaces: they are erased before clang sees it. So whether a source follows
+//! Apple's rules is checked on another translation of the same source, to C++ for OpenCL, where address spaces are
+//! part of types, methods are qualified, vectors are built in and function constants are not constant expressions.
+//! Only errors that correspond to a rule count ([`verdict`]); everything else is left to the compiling pass.
 
 mod calls;
 mod kernels;

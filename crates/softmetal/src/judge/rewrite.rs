@@ -1,6 +1,7 @@
-//! MSL to C++ for OpenCL. Lines stay where they are.
+//! MSL to C++ for OpenCL. Line numbers are preserved.
 
 use super::calls::{FILE, MARK};
+use super::kernels::OURS;
 use crate::source::edit::Edits;
 use crate::source::items::{Item, ItemKind};
 use crate::source::lexer::{Lexed, TokenKind};
@@ -42,7 +43,15 @@ impl Rewriter<'_> {
         let mut unknown: FxHashSet<&str> = self.unit.constants.iter().map(|c| c.name.as_str()).collect();
         for c in &self.unit.constants {
             let item = &self.unit.items[c.item];
-            self.replace(item, format!("extern __constant const {} {};", c.type_name, c.name));
+            let says = format!("the function constant `{}` must be a scalar or a vector", c.name);
+            self.replace(
+                item,
+                format!(
+                    "extern __constant const {t} {}; static_assert(::softmetal::is_value<{t}>::value, \"{OURS}{says}\");",
+                    c.name,
+                    t = c.type_name
+                ),
+            );
         }
         for item in self.unit.items.iter().filter(|it| it.kind == ItemKind::Variable && !it.in_type) {
             let uses = |k: usize| lx.is_ident(k) && unknown.contains(lx.str(k)) && lx.str(k) != item.name;
@@ -81,7 +90,11 @@ impl Rewriter<'_> {
         for (&i, &number) in &self.unit.overloads.items {
             let item = &self.unit.items[i];
             let at = self.lx.tokens[item.start.max(item.template.1)].start;
-            self.edits.replace(at, at, format!("__attribute__((deprecated(\"{MARK}{number}\"))) "));
+            self.edits.replace(
+                at,
+                at,
+                format!("__attribute__((diagnose_if(true, \"{MARK}{number}\", \"warning\"))) "),
+            );
         }
         for token in self.unit.overloads.sites(self.unit) {
             let t = self.lx.tokens[token];
@@ -320,8 +333,24 @@ fn renamed(word: &str) -> Option<&'static str> {
     })
 }
 
+/// Tokens as the judging pass spells them, without attributes.
+pub fn spaced(lx: &Lexed, from: usize, to: usize) -> String {
+    let mut kept = Vec::new();
+    let mut k = from;
+    while k < to {
+        if lx.is(k, "[[") {
+            k = lx.matching(k);
+        } else if lx.tokens[k].kind != TokenKind::Directive {
+            kept.push(lx.str(k));
+        }
+        k += 1;
+    }
+    let words = kept.into_iter().map(|word| renamed(word).unwrap_or(word));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 /// The same for text whose words are apart.
-fn renamed_words(text: &str) -> String {
+pub fn renamed_words(text: &str) -> String {
     let (mut out, mut word) = (String::with_capacity(text.len()), String::new());
     for c in text.chars().chain([' ']) {
         if c.is_alphanumeric() || c == '_' {

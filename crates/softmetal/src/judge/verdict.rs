@@ -1,4 +1,4 @@
-//! Which of clang's messages break a rule of Metal, and how a user should read them.
+//! Which of clang's errors correspond to a rule of Metal, and how they are presented to the user.
 
 use super::kernels::OURS;
 use crate::error::Diagnostic;
@@ -45,8 +45,11 @@ const RULES: &[Rule] = &[
     Rule { words: &["mismatching address spaces"], text: "address spaces do not match" },
     Rule { words: &["address space"], text: "address spaces do not match" },
     Rule { words: &["reinterpret_cast from"], text: "no cast changes an address space" },
+    Rule { words: &["const_cast from"], text: "no cast changes an address space" },
     Rule { words: &["static_cast from"], text: "no cast changes an address space" },
     Rule { words: &["cannot initialize a", "of type"], text: "address spaces do not match" },
+    Rule { words: &["cannot initialize return object of type"], text: "address spaces do not match" },
+    Rule { words: &["comparison of distinct pointer types"], text: "address spaces do not match" },
     Rule { words: &["assigning"], text: "address spaces do not match" },
     Rule {
         words: &["cannot initialize object parameter"],
@@ -61,6 +64,10 @@ const RULES: &[Rule] = &[
         text: "the value of a function constant is not known to the compiler; it is no constant expression",
     },
 ];
+
+/// Types that are not made of objects without a method.
+const SCALARS: [&str; 11] =
+    ["bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float"];
 
 /// The messages that break a rule, at the user's place.
 pub fn findings(stderr: &str, text: &str, shim: &Path, version: u32, main: (&str, &str)) -> Vec<Diagnostic> {
@@ -98,6 +105,9 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
     if head.contains("deleted function") || head.contains("selected deleted") {
         return Some("Metal has no such function");
     }
+    if head.strip_prefix("use of undeclared identifier ").is_some_and(lacks_its_namespace) {
+        return Some("names of the library need `metal::` or `using namespace metal`");
+    }
     if head.starts_with("implicit conversion") {
         let (from, to) = head.rsplit_once(" to '").unwrap_or((head, ""));
         return if to.contains("__bf16") && head.contains("loses") {
@@ -107,6 +117,23 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
         } else {
             None
         };
+    }
+    if head.starts_with("assigning to 'bfloat'") && head.contains("'half'") {
+        return Some("there is no arithmetic of bfloat and half; convert one of them");
+    }
+    if head.contains("greater rank than the type of the vector element") && head.contains("bfloat") {
+        return Some("a float does not convert to bfloat implicitly; write bfloat(…)");
+    }
+    if head.starts_with("'this' argument to member function") && !spaces(head).is_empty() {
+        return Some("the method is not qualified with the object's address space");
+    }
+    // A scalar is made of an object only by one of its methods.
+    let scalar = |to: &str| SCALARS.contains(&to);
+    let object =
+        head.strip_prefix("assigning to '").and_then(|rest| rest.split_once("' from incompatible type '"));
+    if object.is_some_and(|(to, from)| scalar(to) && from.starts_with("__") && !from.starts_with("__private"))
+    {
+        return Some("the method is not qualified with the object's address space");
     }
     if head.contains("incompatible with C++ standards before") {
         let newer = ["class template argument deduction", "declared with 'auto'"];
@@ -121,17 +148,24 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
         );
     }
     let all = || std::iter::once(&m.head).chain(&m.notes).map(|p| p.message);
+    if head.starts_with("no matching constructor") && every_candidate_differs(m) {
+        return Some("address spaces do not match");
+    }
     // Constructors and implicit copies take any address space in Metal, and the generic one here, which lacks constant memory;
     // temporaries and functions lie in no address space there.
-    const OURS_ALONE: [&str; 6] = [
+    const OURS_ALONE: [&str; 5] = [
         "cannot be used to construct",
-        "reference in default address space",
         "must be initialized",
         "__generic",
         "the implicit copy",
         "temporary object",
     ];
-    if all().any(|text| OURS_ALONE.iter().any(|w| text.contains(w))) {
+    // A temporary binds to no reference to memory of a buffer or of a threadgroup.
+    let to_temporary = |text: &str| {
+        text.contains("reference in default address space")
+            && !["'__constant'", "'__global'", "'__local'"].iter().any(|space| text.contains(space))
+    };
+    if all().any(|text| OURS_ALONE.iter().any(|w| text.contains(w)) || to_temporary(text)) {
         return None;
     }
     if head.starts_with("explicit instantiation")
@@ -149,17 +183,27 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
     (spaced.iter().any(|w| says(w)) || differs()).then_some(rule.text)
 }
 
+/// `'max'; did you mean 'metal::max'?`: vectors are no classes, so a call on them finds nothing by its arguments.
+fn lacks_its_namespace(text: &str) -> bool {
+    let mut names = text.split('\'').skip(1).step_by(2);
+    let (name, meant) = (names.next(), names.next());
+    name.zip(meant).is_some_and(|(name, meant)| meant.strip_prefix("metal::") == Some(name))
+}
+
 /// Whether each candidate of a call that could be meant fails by an address space.
 fn every_candidate_differs(m: &Message<'_>) -> bool {
     let mut candidates = m
         .notes
         .iter()
         .map(|n| n.message)
-        .filter(|t| t.starts_with("candidate") && !t.contains("requires "))
+        .filter(|t| t.starts_with("candidate") && !t.contains("requires ") && !t.contains("(the implicit"))
         .peekable();
     let differs = |text: &str| {
-        let compared = text.contains("no known conversion") || text.contains("does not match adjusted type");
-        compared && spaces(text).windows(2).any(|pair| pair[0] != pair[1])
+        const COMPARED: [&str; 3] =
+            ["no known conversion", "does not match adjusted type", "deduced conflicting types"];
+        let compared = COMPARED.iter().any(|words| text.contains(words));
+        text.contains("cannot pass pointer to address space")
+            || compared && spaces(text).windows(2).any(|pair| pair[0] != pair[1])
     };
     candidates.peek().is_some() && candidates.all(differs)
 }

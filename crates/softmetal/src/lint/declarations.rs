@@ -6,6 +6,9 @@ use crate::source::items::{Item, ItemKind};
 use crate::source::params::{attributes, integer};
 use crate::source::rewrite::group_declarations;
 
+/// The highest index of a function constant.
+const MAX_CONSTANT_INDEX: u32 = 65535;
+
 /// All declarations of the unit.
 pub fn check(lint: &mut Lint<'_>) {
     let unit = lint.unit;
@@ -14,11 +17,16 @@ pub fn check(lint: &mut Lint<'_>) {
     }
     for item in &unit.items {
         match item.kind {
+            // `constant int n [[function_constant(0)]](3);` has the shape of a function.
+            ItemKind::Function if is_function_constant(lint, item, item.params.0) => {
+                function_constant(lint, item, item.params.0)
+            }
             ItemKind::Function | ItemKind::Kernel => {
                 indices(lint, item);
                 locals(lint, item);
             }
             ItemKind::Variable if !item.in_type => program_variable(lint, item),
+            ItemKind::Type if !item.in_type => variable_of_a_new_type(lint, item),
             _ => {}
         }
     }
@@ -56,10 +64,7 @@ fn indices(lint: &mut Lint<'_>, item: &Item) {
                 _ => continue,
             };
             if integer(&a.argument).is_some_and(|i| i > highest) {
-                lint.at(
-                    a.token,
-                    format!("index {} is above {highest}, the highest that Metal has", a.argument),
-                );
+                lint.at(a.token, format!("index {} is above {highest}, Metal's maximum", a.argument));
             }
         }
     }
@@ -127,7 +132,15 @@ fn program_variable(lint: &mut Lint<'_>, item: &Item) {
     let has = |w: &str| (item.start..end).any(|k| lx.is(k, w));
     function_constant(lint, item, end);
     // A template of variables, or something that only looks like a variable.
-    if item.name.is_empty() || has("constant") || item.is_template() || item.end - item.start < 3 {
+    let template = item.is_template() && !(lx.is(end, "=") && (has("constexpr") || has("const")));
+    if item.name.is_empty() || template || item.end - item.start < 3 {
+        return;
+    }
+    if has("constant") {
+        if lx.is(end, ";") && !has("extern") && !has("(") && !is_function_constant(lint, item, item.end) {
+            let name = &item.name;
+            lint.at(item.start, format!("the constant `{name}` has no value; write an initialiser"));
+        }
         return;
     }
     // `constexpr sampler s(…);`
@@ -137,42 +150,52 @@ fn program_variable(lint: &mut Lint<'_>, item: &Item) {
     if has("threadgroup") {
         lint.at(item.start, "a threadgroup variable can be declared in a kernel only");
     } else {
-        lint.at(
-            item.start,
-            format!(
-                "the program-scope variable `{}` must be in constant memory: write `constant`",
-                item.name
-            ),
-        );
+        lint.at(item.start, in_constant_memory(&item.name));
     }
 }
 
-/// A function constant has a scalar or vector type and gets its value from the host.
+/// `struct S { … } s;`
+fn variable_of_a_new_type(lint: &mut Lint<'_>, item: &Item) {
+    let unit = lint.unit;
+    let lx = &unit.lx;
+    let constant = (item.start..item.body.0).any(|k| lx.is(k, "constant"));
+    if !constant && lx.is_ident(item.body.1 + 1) && !lx.str(item.body.1 + 1).starts_with("__") {
+        lint.at(item.body.1 + 1, in_constant_memory(lx.str(item.body.1 + 1)));
+    }
+}
+
+fn in_constant_memory(name: &str) -> String {
+    format!("the program-scope variable `{name}` must be in constant memory: write `constant`")
+}
+
+fn is_function_constant(lint: &Lint<'_>, item: &Item, to: usize) -> bool {
+    attributes(&lint.unit.lx, item.start, to).iter().any(|a| a.name == "function_constant")
+}
+
+/// A function constant gets its value from the host.
 fn function_constant(lint: &mut Lint<'_>, item: &Item, end: usize) {
     let unit = lint.unit;
     let lx = &unit.lx;
-    if !attributes(lx, item.start, item.end).iter().any(|a| a.name == "function_constant") {
+    if !is_function_constant(lint, item, item.end) {
         return;
     }
-    if lx.is(end, "=") || lx.is(end, "{") {
+    let index = unit.constants.iter().find(|c| c.name == item.name).map_or(0, |c| c.index);
+    if index > MAX_CONSTANT_INDEX {
+        lint.at(
+            item.start,
+            format!("index {index} is above {MAX_CONSTANT_INDEX}, the highest of a function constant"),
+        );
+    }
+    let name = (item.start..item.end).find(|&k| lx.is(k, &item.name)).unwrap_or(item.start);
+    if lx.is(name + 1, "[") {
+        lint.at(name, format!("the function constant `{}` must be a scalar or a vector", item.name));
+    }
+    if matches!(lx.str(end), "=" | "{" | "(") {
         lint.at(
             end,
             format!(
                 "the function constant `{}` gets its value from the host and has no initialiser",
                 item.name
-            ),
-        );
-    }
-    let of_struct = (item.start..end).take_while(|&k| !lx.is(k, &item.name)).find(|&k| {
-        unit.items.iter().any(|t| t.kind == ItemKind::Type && t.name == lx.str(k) && !lx.is(t.start, "enum"))
-    });
-    if let Some(k) = of_struct {
-        lint.at(
-            k,
-            format!(
-                "the function constant `{}` must be a scalar or a vector, and `{}` is a struct",
-                item.name,
-                lx.str(k)
             ),
         );
     }

@@ -1,4 +1,4 @@
-//! What Apple's compiler rejects and clang accepts, found by shape, at the line.
+//! Code that Apple's compiler rejects and clang accepts, found by its shape and reported at its line.
 
 mod declarations;
 mod features;
@@ -9,11 +9,12 @@ mod words;
 use crate::device::Family;
 use crate::error::{Diagnostic, Error, Result};
 use crate::source::items::ItemKind;
+use crate::source::overloads::Overloads;
 use crate::source::position::column_in_source;
 use crate::source::unit::{Entry, Unit};
 use rustc_hash::FxHashSet;
 
-/// What the rules look at, and what they found.
+/// The input of the rules, and their findings.
 pub(crate) struct Lint<'a> {
     unit: &'a Unit,
     main: (&'a str, &'a str),
@@ -64,6 +65,13 @@ pub(crate) fn check(unit: &Unit, version: u32, main: (&str, &str)) -> Result<()>
     pointers::check(&mut lint);
     signatures::check(&mut lint);
     features::check_version(&mut lint, version);
+    for i in Overloads::inseparable(unit) {
+        let name = &unit.items[i].name;
+        let message = format!(
+            "`{name}` differs from another in address spaces alone; SoftMetal cannot tell them apart: use functions with names"
+        );
+        lint.at(unit.items[i].start, message);
+    }
     lint.finish()
 }
 

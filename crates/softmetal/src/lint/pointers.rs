@@ -1,6 +1,6 @@
-//! A pointer or a reference names the address space of what it points to, wherever it is written.
+//! Pointers and references must name the address space that they point to, wherever they are written.
 //!
-//! A type can be no operand, so a type's name with `*` or `&` behind it is always such a declarator.
+//! A type cannot be an operand, so a type name followed by `*` or `&` is always such a declarator.
 
 use super::Lint;
 use crate::source::items::ItemKind;
@@ -25,7 +25,7 @@ pub fn check(lint: &mut Lint<'_>) {
         if lx.is(i, "[[") {
             i = lx.matching(i);
         } else if lx.is_ident(i)
-            && types.contains(lx.str(i), i)
+            && (types.contains(lx.str(i), i) || lx.is(i + 1, "<") && is_library_template(lx.str(i)))
             && let Some(star) = bare_declarator(lx, i)
         {
             let what = if lx.is(star, "*") { "pointer" } else { "reference" };
@@ -170,7 +170,20 @@ const BUILTIN: &[&str] = &[
     "atomic",
     "matrix",
     "simdgroup_matrix",
+    "simdgroup_float8x8",
+    "simdgroup_half8x8",
+    "simdgroup_bfloat8x8",
+    "unsigned",
+    "signed",
 ];
+
+/// Templates of the library whose names variables have as well.
+fn is_library_template(name: &str) -> bool {
+    name == "array"
+        || ["texture1d", "texture2d", "texture3d", "texturecube", "depth2d"]
+            .iter()
+            .any(|t| name.starts_with(t))
+}
 
 fn types(unit: &Unit) -> Types<'_> {
     let lx = &unit.lx;
@@ -210,7 +223,8 @@ fn types(unit: &Unit) -> Types<'_> {
     Types { everywhere, parameters }
 }
 
-fn is_vector(word: &str) -> bool {
+/// `float4`, `packed_half2`, `float3x3` and the like.
+pub fn is_vector(word: &str) -> bool {
     let base = word.trim_start_matches("packed_").trim_end_matches(['2', '3', '4', 'x']);
     base.len() < word.len()
         && matches!(

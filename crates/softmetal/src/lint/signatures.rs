@@ -1,4 +1,4 @@
-//! Functions that a host can call: their names, attributes and indices.
+//! Functions that the host can call: their names, attributes and indices.
 
 use super::Lint;
 use crate::source::binding::BUILTINS;
@@ -80,7 +80,7 @@ fn repeated(lint: &mut Lint<'_>, params: &[Param]) {
                 };
                 lint.at(
                     a.token,
-                    format!("{what} belongs to the parameter `{other}` already; `{}` needs another", p.name),
+                    format!("{what} is already used by the parameter `{other}`; `{}` needs another", p.name),
                 );
             }
         }
@@ -107,7 +107,7 @@ fn repeated_names(lint: &mut Lint<'_>) {
         };
         if let Some(first) = seen.insert(name.clone(), token) {
             let line = unit.lx.place(first).1;
-            lint.at(token, format!("another function is called `{name}` by the host, in line {line}"));
+            lint.at(token, format!("another function has the host name `{name}`, in line {line}"));
         }
     }
 }

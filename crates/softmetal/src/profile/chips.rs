@@ -1,11 +1,12 @@
 //! Apple's chips: memory bandwidth and arithmetic rate.
 //!
-//! Bandwidth and cores are those of Apple's announcements, of the largest GPU of each name. The float rate is cores × 128
-//! lanes × 2 × clock; half runs at the float rate in the shader cores of all these chips. Clocks:
-//! - M1 and M2 families: <https://github.com/philipturner/metal-benchmarks>, which measured them. (Apple's own figures,
-//!   2.6, 5.2, 10.4, 21 and 3.6 Tflop/s, agree within 2 %.) It gives 1398 MHz as the least that the larger M2 chips run at.
-//! - M3 and M4 families: <https://hmc-tech.com/gpu/apple-8-core-m4-fl-vs-apple-30-core-m3-max>. Other pages give up to
-//!   1578 MHz for M4; the lower figure stands here, so that no prediction is too kind.
+//! Bandwidth and cores are from Apple's announcements, for the largest GPU of each name. The float rate is cores ×
+//! 128 lanes × 2 × clock; half runs at the float rate in the shader cores of all these chips. Clocks:
+//! - M1 and M2 families: <https://github.com/philipturner/metal-benchmarks>, which measured them. (Apple's own
+//!   figures, 2.6, 5.2, 10.4, 21 and 3.6 Tflop/s, agree within 2 %.) It gives 1398 MHz as the minimum for the larger
+//!   M2 chips.
+//! - M3 and M4 families: <https://hmc-tech.com/gpu/apple-8-core-m4-fl-vs-apple-30-core-m3-max>. Other pages give up
+//!   to 1578 MHz for M4; the lower figure is used here, so that no prediction is optimistic.
 //! - M5: <https://hmc-tech.com/gpu/apple-10-core-m4-fl-vs-apple-10-core-m5-fl>. Its matrix units are not counted.
 
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! What a dispatch did, counted.
+//! Exact counts for a dispatch.
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! Where a dispatch lies under a chip's two limits: memory and arithmetic.
+//! The position of a dispatch under a chip's two limits: memory and arithmetic.
 
 use super::chips::Chip;
 use super::counters::{Counters, DispatchProfile, LINE};

@@ -5,7 +5,7 @@ use super::params::{Param, Space, integer};
 use crate::error::{Diagnostic, Error, Result};
 use serde::Serialize;
 
-/// What a kernel parameter takes.
+/// The kind of a kernel parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BindingKind {
@@ -23,7 +23,7 @@ pub enum BindingKind {
     Sampler,
 }
 
-/// What a kernel may do with a buffer.
+/// The access of a kernel to a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
@@ -189,7 +189,7 @@ fn is_texture(p: &Param) -> bool {
     p.attribute("texture").is_some() || p.type_text.split(' ').any(named)
 }
 
-/// What a kernel may do with a texture, from its type; the default is to sample.
+/// The access of a kernel to a texture, from its type; sampled by default.
 fn texture_access(type_text: &str) -> Access {
     let words: Vec<&str> = type_text.split(' ').collect();
     match words.windows(3).find(|w| w[0] == "access" && w[1] == "::").map(|w| w[2]) {

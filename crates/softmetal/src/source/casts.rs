@@ -1,6 +1,6 @@
-//! Conversions between half and bfloat, which clang does not have: they go through float.
+//! Conversions between half and bfloat, which clang lacks: they go through float.
 //!
-//! `static_cast<bfloat>(x)`, `bfloat(x)` and `(bfloat)x` become calls of `softmetal::cast`, in units that know bfloat at all.
+//! `static_cast<bfloat>(x)`, `bfloat(x)` and `(bfloat)x` become calls of `softmetal::cast`, in units that use bfloat.
 
 use super::edit::Edits;
 use super::items::{Item, ItemKind};
@@ -43,7 +43,7 @@ fn names<'a>(lx: &'a Lexed, items: &'a [Item]) -> FxHashSet<&'a str> {
 
 /// Whether a type's name with a bracket behind it is a conversion, and declares nothing.
 fn is_call(lx: &Lexed, i: usize) -> bool {
-    let before = if i > 0 { lx.str(i - 1) } else { "" };
+    let before = lx.str(i - 1);
     let declared = lx.is_ident(i.wrapping_sub(1)) && !matches!(before, "return" | "else" | "do" | "case");
     let types = matches!(before, "<" | "::") || matches!(lx.str(i + 2), ")" | "*" | "&");
     !declared && !types
@@ -51,7 +51,7 @@ fn is_call(lx: &Lexed, i: usize) -> bool {
 
 /// `(bfloat)operand`, where an operand follows.
 fn c_style(lx: &Lexed, open: usize, edits: &mut Edits) {
-    let before = if open > 0 { lx.str(open - 1) } else { "" };
+    let before = lx.str(open - 1);
     // `f(half)` names a parameter's type, and `sizeof(half)` a size.
     if (lx.is_ident(open.wrapping_sub(1)) && before != "return") || matches!(before, ">" | ")" | "]") {
         return;

@@ -1,4 +1,4 @@
-//! Text edits that keep the number of lines, so that line markers stay true.
+//! Text edits that preserve the number of lines, so that line markers stay valid.
 
 /// Replacements of byte ranges, applied all at once.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@
 use super::lexer::{Lexed, TokenKind};
 use super::params::{Param, attributes, parse_params};
 
-/// What a declaration is.
+/// The kind of a declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemKind {
     /// A function or method, with or without a body.
@@ -104,14 +104,18 @@ impl Scanner<'_> {
             "namespace" | "inline" if lx.is(i, "namespace") || lx.is(i + 1, "namespace") => {
                 self.namespace(i, to)
             }
-            "extern" if lx.tokens[i + 1].kind == TokenKind::Literal && lx.is(i + 2, "{") => i + 3,
+            "extern" if lx.str(i + 1).starts_with('"') && lx.is(i + 2, "{") => i + 3,
             "using" | "static_assert" | "friend" => self.simple(i, to, ItemKind::Other),
             "typedef" => self.simple(i, to, ItemKind::Other),
             "template" if !lx.is(i + 1, "<") => self.instantiation(i, to),
             "template" => {
                 let after = self.template_headers(i);
                 if lx.is(after, "using") {
-                    return self.simple(i, to, ItemKind::Other);
+                    let end = self.simple(after, to, ItemKind::Other);
+                    if let Some(item) = self.items.last_mut() {
+                        (item.start, item.template) = (i, (i, after));
+                    }
+                    return end;
                 }
                 self.declared(i, after, to)
             }
@@ -296,7 +300,7 @@ impl Scanner<'_> {
         if !is_enum {
             self.scope.push(name);
             let was = (self.in_type, self.owner);
-            (self.in_type, self.owner) = (true, start.max(1));
+            (self.in_type, self.owner) = (true, start);
             self.block(open + 1, close.min(to));
             (self.in_type, self.owner) = was;
             self.scope.pop();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// An identifier or keyword.
@@ -38,7 +38,7 @@ pub struct Token {
 pub struct Lexed {
     /// The text that the ranges refer to.
     pub text: Arc<str>,
-    /// All tokens in order.
+    /// All tokens in order. The first is an empty directive, so that every token of the text has one before it.
     pub tokens: Vec<Token>,
     /// File names from line markers.
     pub files: Vec<String>,
@@ -176,6 +176,7 @@ pub fn lex(text: &str) -> Lexed {
         files: vec![String::new()],
         tokens: Vec::new(),
     };
+    lx.push(TokenKind::Directive, 0);
     lx.run();
     Lexed { text: Arc::from(text), tokens: lx.tokens, files: lx.files, numbers: Default::default() }
 }
@@ -287,7 +288,8 @@ impl Lexer<'_> {
             let c = self.bytes[i];
             let exponent_sign =
                 (c == b'+' || c == b'-') && matches!(self.bytes[i - 1], b'e' | b'E' | b'p' | b'P');
-            if !(is_ident_byte(c) || c == b'.' || exponent_sign && !self.is_hex_integer(i)) {
+            let separates = c == b'\'' && self.bytes.get(i + 1).is_some_and(u8::is_ascii_alphanumeric);
+            if !(is_ident_byte(c) || c == b'.' || separates || exponent_sign && !self.is_hex_integer(i)) {
                 break;
             }
             i += 1;
@@ -342,17 +344,17 @@ mod tests {
     fn markers_set_file_and_line() {
         let lx = lex("# 7 \"a.metal\" 1\nint x;\n\n# 1 \"b.h\"\nfloat\ny;\n");
         let y = lx.tokens.iter().position(|t| &lx.text[t.start..t.end] == "y").unwrap();
-        assert_eq!(lx.place(0), ("a.metal".into(), 7));
+        assert_eq!(lx.place(1), ("a.metal".into(), 7));
         assert_eq!(lx.place(y), ("b.h".into(), 2));
     }
 
     #[test]
     fn numbers_and_brackets() {
         let lx = lex("a[b[1.0e-3f]] 0xE+1 x [[buffer(0)]]");
-        let words: Vec<_> = (0..lx.tokens.len()).map(|i| lx.str(i)).collect();
+        let words: Vec<_> = (1..lx.tokens.len()).map(|i| lx.str(i)).collect();
         assert_eq!(&words[..6], ["a", "[", "b", "[", "1.0e-3f", "]"]);
         assert_eq!(&words[7..10], ["0xE", "+", "1"]);
         let open = words.iter().position(|w| *w == "[[").unwrap();
-        assert_eq!(lx.matching(open), words.len() - 1);
+        assert_eq!(lx.matching(open + 1), words.len());
     }
 }

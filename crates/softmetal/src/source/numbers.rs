@@ -1,4 +1,4 @@
-//! Names of whole numbers that attributes may use as an index: members of enumerations and constants.
+//! Names of integers that attributes can use as an index: enumerators and constants.
 
 use super::items::{Item, ItemKind};
 use super::lexer::Lexed;

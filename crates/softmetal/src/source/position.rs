@@ -1,4 +1,4 @@
-//! clang's messages, brought back to the user's own columns.
+//! Maps clang's messages back to the user's columns.
 
 use crate::error::Diagnostic;
 use std::path::Path;
@@ -39,12 +39,20 @@ pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str
         };
         let (file, line, column) = place.map_or((p.file, p.line, 0), |q| (q.file, q.line, q.column));
         let column = column_in_source(rewritten, file, line, column, main);
-        let d = Diagnostic { file: file.to_string(), line, column, message: p.message.to_string() };
+        let message = if in_shim(p) { asserted(p.message) } else { p.message };
+        let d = Diagnostic { file: file.to_string(), line, column, message: message.to_string() };
         if !out.contains(&d) {
             out.push(d);
         }
     }
+    out.sort_by(|a, b| (&a.file, a.line, a.column).cmp(&(&b.file, b.line, b.column)));
     out
+}
+
+/// What an assertion of our headers says, without the condition that only they know.
+fn asserted(message: &str) -> &str {
+    let failed = message.strip_prefix("static assertion failed");
+    failed.and_then(|rest| rest.split_once(": ")).map_or(message, |(_, says)| says)
 }
 
 /// One line of clang's output.

@@ -1,5 +1,5 @@
-//! MSL to C++, for one entry point: address spaces and attributes go, function constants become values,
-//! threadgroup variables become references into the group's memory. Lines stay where they are.
+//! MSL to C++, for one entry point: address spaces and attributes are removed, function constants become values,
+//! threadgroup variables become references into the group's memory. Line numbers are preserved.
 
 use super::casts;
 use super::edit::Edits;

@@ -7,7 +7,7 @@ use super::rewrite::plain;
 use super::unit::{Entry, Unit};
 use std::fmt::Write;
 
-/// What kind of launch function to emit.
+/// The kind of launch function to emit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum LaunchStyle {
     /// One call per threadgroup, with a loop over its threads; for kernels that never wait.
@@ -16,7 +16,7 @@ pub enum LaunchStyle {
     Lane,
 }
 
-/// What a library of kernels has once.
+/// Parts that a library of kernels contains once.
 pub const LIBRARY: &str = "\nconst softmetal::Runtime *softmetal_runtime;\n\
     unsigned softmetal::softmetal_static_memory = 0;\n\
     extern \"C\" __attribute__((visibility(\"default\"), no_sanitize(\"thread\"))) void softmetal_attach(const softmetal::Runtime *r) { softmetal_runtime = r; }\n";

@@ -1,11 +1,11 @@
-//! A translation unit as MSL sees it: entry points by host name, and function constants.
+//! A translation unit in MSL's terms: entry points by host name, and function constants.
 
 use super::binding::{Binding, at, bindings};
 use super::items::{Item, ItemKind, scan};
 use super::lexer::{Lexed, lex};
 use super::numbers;
 use super::overloads::Overloads;
-use super::params::{attributes, integer, space_of};
+use super::params::{attributes, integer, space_of, split_commas};
 use super::rewrite::plain;
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,6 +17,8 @@ pub struct Entry {
     pub host_name: String,
     /// Index of the kernel in [`Unit::items`].
     pub item: usize,
+    /// Index of the explicit instantiation, where the kernel is a template.
+    pub instance: Option<usize>,
     /// The function as a C++ expression, such as `add<float, 4>`.
     pub expression: String,
     /// Parameter types when the instantiation leaves template arguments to deduction.
@@ -30,9 +32,9 @@ pub struct Entry {
 pub struct FunctionConstant {
     /// Variable name.
     pub name: String,
-    /// Its index.
+    /// Index.
     pub index: u32,
-    /// Its type as written.
+    /// Type as written.
     pub type_name: String,
     /// Index in [`Unit::items`].
     pub item: usize,
@@ -41,6 +43,14 @@ pub struct FunctionConstant {
 /// The full name of a kernel, which a function of the library with the same name cannot hide.
 fn qualified(item: &Item) -> String {
     item.scope.iter().chain([&item.name]).map(|n| format!("::{n}")).collect()
+}
+
+/// How many arguments a template takes that have no default; a pack takes any number.
+fn template_parameters(lx: &Lexed, item: &Item) -> usize {
+    let (from, to) = item.template;
+    let list = split_commas(lx, from + 2, to.saturating_sub(1).max(from + 2));
+    let needed = |(a, b): &&(usize, usize)| !(*a..*b).any(|k| matches!(lx.str(k), "=" | "..."));
+    list.iter().filter(needed).count()
 }
 
 /// The analysed source.
@@ -137,7 +147,7 @@ impl Unit {
         for (i, item) in self.items.iter().enumerate() {
             match item.kind {
                 ItemKind::Kernel if !item.is_template() => entries.push(self.plain_entry(i, item)),
-                ItemKind::Instantiation => entries.extend(self.instance(item)?),
+                ItemKind::Instantiation => entries.extend(self.instance(i, item)?),
                 _ => {}
             }
         }
@@ -153,6 +163,7 @@ impl Unit {
         Entry {
             host_name: host.map_or(item.name.clone(), |a| a.argument),
             item: i,
+            instance: None,
             expression: qualified(item),
             deduced: None,
             scope: item.scope.clone(),
@@ -160,7 +171,7 @@ impl Unit {
     }
 
     /// Reads `template [[host_name("x")]] kernel T f<A>;` in its three spellings.
-    fn instance(&self, item: &Item) -> Result<Option<Entry>> {
+    fn instance(&self, number: usize, item: &Item) -> Result<Option<Entry>> {
         let lx = &self.lx;
         let Some(host) = attributes(lx, item.start, item.end).into_iter().find(|a| a.name == "host_name")
         else {
@@ -193,7 +204,6 @@ impl Unit {
             let message = format!("the instantiation `{}` names no kernel template", host.argument);
             return Err(at(lx, item.start, message));
         }
-        let explicit_args = lx.is(to - 1, ">");
         let base_end = (from..to).find(|&k| lx.is(k, "<")).unwrap_or(to);
         let base = lx.str(base_end - 1);
         let Some(kernel) =
@@ -206,10 +216,13 @@ impl Unit {
             ));
         };
         let expression = format!("{}{}", qualified(&self.items[kernel]), plain(lx, base_end, to));
-        let deduced = if explicit_args { None } else { params };
+        let takes = template_parameters(lx, &self.items[kernel]);
+        let given = if lx.is(to - 1, ">") { split_commas(lx, base_end + 1, to - 1).len() } else { 0 };
+        let deduced = params.filter(|_| given == 0 || given < takes);
         Ok(Some(Entry {
             host_name: host.argument,
             item: kernel,
+            instance: Some(number),
             expression,
             deduced,
             scope: item.scope.clone(),

@@ -1,4 +1,4 @@
-//! The steps of a random graph.
+//! Steps of random graphs.
 
 use std::sync::Arc;
 use wootz_conformance::Random;

@@ -13,17 +13,17 @@ fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
+// Both conversions of f16 compute every case and select. Where the number is a parameter of the launch, Mesa's software driver
+// would compile a branch on it anew at each launch, and not free what it compiled.
 fn f32_from_f16(half: u32) -> f32 {
     let sign = (half & 0x8000u) << 16u;
     let rest = half & 0x7fffu;
-    if rest < 0x400u {
-        // Subnormal: a small integer times 2^-24.
-        return f32_of(bitcast<u32>(f32(rest) * f32_of(0x33800000u)) | sign);
-    }
-    if rest >= 0x7c00u {
-        return f32_of(sign | 0x7f800000u | (rest << 13u));
-    }
-    return f32_of(sign | ((rest << 13u) + 0x38000000u));
+    // Subnormal: a small integer times 2^-24.
+    let subnormal = bitcast<u32>(f32(rest) * f32_of(0x33800000u));
+    let normal = (rest << 13u) + 0x38000000u;
+    let special = 0x7f800000u | (rest << 13u);
+    let finite = select(normal, subnormal, rest < 0x400u);
+    return f32_of(sign | select(finite, special, rest >= 0x7c00u));
 }
 
 // To nearest, ties to even.
@@ -31,26 +31,18 @@ fn f16_from_f32(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     let sign = (bits >> 16u) & 0x8000u;
     let rest = bits & 0x7fffffffu;
-    if rest > 0x7f800000u {
-        return sign | 0x7e00u;
-    }
-    if rest >= 0x47800000u {
-        return sign | 0x7c00u;
-    }
-    if rest >= 0x38800000u {
-        return sign | ((rest - 0x38000000u + 0xfffu + ((rest >> 13u) & 1u)) >> 13u);
-    }
-    let exponent = rest >> 23u;
-    if exponent < 102u {
-        return sign;
-    }
+    let normal = (rest - 0x38000000u + 0xfffu + ((rest >> 13u) & 1u)) >> 13u;
+    // Subnormal, or zero: shifted by 25 and more nothing is kept, and what is lost is below the middle.
+    let shift = min(126u - min(rest >> 23u, 125u), 31u);
     let mantissa = (rest & 0x7fffffu) | 0x800000u;
-    let shift = 126u - exponent;
     let kept = mantissa >> shift;
     let lost = mantissa & ((1u << shift) - 1u);
     let middle = 1u << (shift - 1u);
     let up = lost > middle || (lost == middle && (kept & 1u) == 1u);
-    return sign | (kept + select(0u, 1u, up));
+    let subnormal = kept + select(0u, 1u, up);
+    let finite = select(subnormal, normal, rest >= 0x38800000u);
+    let special = select(0x7c00u, 0x7e00u, rest > 0x7f800000u);
+    return sign | select(finite, special, rest >= 0x47800000u);
 }
 
 fn bf16_from_f32(x: f32) -> u32 {

@@ -1,4 +1,4 @@
-//! What a shader binds, and the accessors through which its code reads and writes it.
+//! The bindings of a shader, and the accessors through which its code reads and writes them.
 
 use super::wgsl::Wgsl;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
-//! The kernel files as a library: a shader gets the entry point asked for and what it uses, and nothing else.
+//! The kernel files as a library: a shader contains the requested entry point and its dependencies only.
 //!
-//! Every top-level item of every file has a name of its own, so that linking is a walk over names.
+//! Every top-level item of every file has a unique name, so linking is a traversal of names.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::LazyLock;

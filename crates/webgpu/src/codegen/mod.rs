@@ -1,7 +1,7 @@
-//! Shaders from steps: a kernel family's template, and around it what the step fuses.
+//! Shader generation for steps: a kernel family's template, surrounded by the fused code of the step.
 //!
-//! Extents, strides and offsets are words of a uniform block, so that the text depends on ranks, dtypes and code only, and one
-//! pipeline serves all shapes.
+//! Extents, strides and offsets are words of a uniform block, so the text depends only on ranks, dtypes and code, and
+//! one pipeline serves all shapes.
 
 mod bindings;
 pub(crate) mod library;

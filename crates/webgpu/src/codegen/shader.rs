@@ -1,4 +1,4 @@
-//! A shader in the making, and the launch that it becomes.
+//! A builder of shaders, and the launch that it results in.
 
 use super::bindings::{StorageBinding, declare};
 use super::library;
@@ -139,7 +139,7 @@ impl<'a> Shader<'a> {
     /// An empty shader for a step. Its stores are opened at once: with `access` where a kernel asks for one, else as
     /// their dtypes need it.
     pub fn new(task: &Task<'a>, access: Option<Access>) -> Shader<'a> {
-        // What every kernel is told: grid width, workgroups, the step's number.
+        // Uniforms of every kernel: grid width, number of workgroups, number of the step.
         let wgsl = Wgsl { uniform: vec![0, 0, task.number as u32, 0] };
         let mut code = Code::new(task.plan, task.step, wgsl);
         if task.step.can_fault() {
@@ -199,7 +199,16 @@ impl<'a> Shader<'a> {
         self.language.word(value)
     }
 
-    /// `fn arg_NAME() -> u32`: a number that the kernel is told at run time.
+    /// A table in the uniform block: the number of its first quad of words.
+    pub fn table(&mut self, words: impl IntoIterator<Item = u32>) -> usize {
+        let uniform = &mut self.language.uniform;
+        uniform.resize(uniform.len().next_multiple_of(4), 0);
+        let first = uniform.len() / 4;
+        uniform.extend(words);
+        first
+    }
+
+    /// `fn arg_NAME() -> u32`: a number passed to the kernel at run time.
     pub fn arg(&mut self, name: &str, value: usize) {
         let word = self.word(value as u32);
         let _ = writeln!(self.text, "fn arg_{name}() -> u32 {{\n    return {word};\n}}");

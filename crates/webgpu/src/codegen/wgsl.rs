@@ -1,5 +1,5 @@
-//! WGSL: how fused code is written in it. 32-bit types are themselves, 64-bit integers are `vec2<u32>`, narrower dtypes are
-//! parts of `u32` words.
+//! WGSL syntax for fused code. 32-bit types are native, 64-bit integers are `vec2<u32>`, narrower dtypes are packed
+//! into `u32` words.
 //!
 //! Buffer `k` is accessed by functions: `gK(i)` gets word `i`, `sK(i, v)` sets it, `mK(i, keep, bits)` replaces part of it, and
 //! `qK`, `tK` get and set a quad of words.

@@ -1,4 +1,4 @@
-//! Positions of extremes, by keys that order as the values do.
+//! Arg-reductions, using keys that have the order of the values.
 
 use super::Launches;
 use super::WG;

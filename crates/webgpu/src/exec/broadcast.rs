@@ -1,10 +1,10 @@
-//! Matrix products on adapters that are CPUs: a subgroup has a tile of the result in registers, and its lanes hand each
-//! other elements of `a` by broadcasts. Workgroup memory is ordinary memory there, and every access to it goes lane by lane:
-//! what counts is how many multiply-adds an access serves.
+//! Matrix products on CPU adapters: a subgroup keeps a tile of the result in registers, and its lanes share elements
+//! of `a` by broadcasts. Workgroup memory is ordinary memory there, and every access to it is serialised by lane:
+//! what matters is how many multiply-adds an access serves.
 //!
-//! A lane has QUADS quads of columns and all ROWS rows of the tile. For four steps of k it reads a quad of `a` for one row
-//! in every `lanes`, and four rows of its own quads of `b`; or, where columns of `b` are rows of blocks, four neighbours of
-//! each.
+//! A lane has QUADS quads of columns and all ROWS rows of the tile. For four steps of k it reads a quad of `a` for
+//! every `lanes`-th row, and four rows of its own quads of `b`; or, if columns of `b` are rows of blocks, four
+//! neighbours of each.
 
 use crate::codegen::{Facts, Launch, Shader};
 use std::fmt::Write;

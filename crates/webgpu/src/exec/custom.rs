@@ -1,4 +1,4 @@
-//! A user's own kernel: its text as it is, its bindings in the order of its operands, the result last.
+//! User-defined kernels: their text unchanged, bindings in the order of the operands, the result last.
 
 use super::Launches;
 use crate::codegen::{Launch, StorageBinding, Task, UserKernel};
@@ -28,7 +28,7 @@ pub fn launches(task: &Task<'_>, kernel: &CustomKernel) -> Result<Launches> {
     if most > limit as usize {
         let name = kernel.name();
         return Err(failure(format!(
-            "{name}: a grid of {most} workgroups along an axis; {limit} are the most"
+            "{name}: a grid of {most} workgroups along an axis exceeds the limit of {limit}"
         )));
     }
     let constants = source.constants.iter().map(|(name, value)| (name.clone(), value.to_f64())).collect();
@@ -48,7 +48,8 @@ fn bind(task: &Task<'_>, id: u32, access: Access) -> Result<StorageBinding> {
     let bytes = task.plan.buffers[id as usize].bytes.next_multiple_of(4).max(4);
     if bytes > task.facts.max_binding {
         let limit = task.facts.max_binding;
-        let detail = format!("{}: an operand of {bytes} bytes where a binding has {limit}", task.step.label);
+        let detail =
+            format!("{}: an operand of {bytes} bytes exceeds the binding limit of {limit}", task.step.label);
         return Err(failure(detail));
     }
     Ok(StorageBinding { bound: Bound::Plan(id), offset: 0, bytes, read_only: access == Access::Read })

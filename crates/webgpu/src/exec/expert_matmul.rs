@@ -25,9 +25,9 @@ pub fn launches(task: &Task<'_>, format: BlockFormat) -> Result<Launches> {
     let (slots, n) = (step.shape[1], step.shape[2]);
     let layout = &step.inputs[1].loads[0].layout;
     let reason = if layout.strides[0] != layout.strides[1] * n as isize {
-        Some("the matrices of the stack do not follow one another; copy it")
+        Some("the stacked matrices are not contiguous; copy them")
     } else if !k.is_multiple_of(32) {
-        Some("rows of its matrices are not whole runs of 32 values; use the cpu")
+        Some("the rows of its matrices are not multiples of 32 values; use the cpu")
     } else {
         None
     };
@@ -83,7 +83,8 @@ fn float_format(code: &mut Shader<'_>, format: BlockFormat) {
     let value = match format {
         BlockFormat::F32 => "bitcast<f32>(weight_word(at))",
         BlockFormat::F16 => "half_at(at)",
-        _ => "f32_of((weight_byte(at) | (weight_byte(at + 1u) << 8u)) << 16u)",
+        BlockFormat::BF16 => "f32_of((weight_byte(at) | (weight_byte(at + 1u) << 8u)) << 16u)",
+        blocks => unreachable!("{blocks:?} has scales and codes"),
     };
     code.constant("BLOCK_LEN", 32);
     code.constant("BLOCK_BYTES", 32 * size);

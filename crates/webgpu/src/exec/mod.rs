@@ -1,4 +1,4 @@
-//! From steps to launches: per kernel family the choice of a variant, and the sizes it runs at.
+//! From steps to launches: the choice of a variant per kernel family, and its sizes.
 
 mod arg_reduce;
 mod attention;
@@ -81,7 +81,7 @@ fn check(task: &Task<'_>) -> Result<()> {
         .max()
         .unwrap_or(0);
     if reached >= limit {
-        let reason = format!("positions up to {reached} do not fit 32 bits; split the tensor");
+        let reason = format!("positions up to {reached} do not fit in 32 bits; split the tensor");
         return Err(step.refused(step.dtype, NAME, reason));
     }
     let quantised = match step.kernel {
@@ -93,7 +93,7 @@ fn check(task: &Task<'_>) -> Result<()> {
         && layout.shape.last() > Some(&1)
         && layout.strides.last() != Some(&1)
     {
-        let reason = "the bytes of a quantised row do not follow one another; copy it";
+        let reason = "the bytes of a quantised row are not contiguous; copy it";
         return Err(step.refused(step.dtype, NAME, reason));
     }
     Ok(())

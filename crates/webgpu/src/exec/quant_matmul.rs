@@ -22,7 +22,10 @@ pub fn matmul(task: &Task<'_>, format: BlockFormat) -> Launches {
         return Launches::default();
     }
     let Problem { m, n, k, .. } = problem;
-    if let Some(lanes) = broadcast::lanes(task.facts).filter(|_| !format.is_float()) {
+    // What unpacks points of a grid or trits is too long to be unrolled, as a CPU wants it: its driver would compile for minutes.
+    let is_long = format.grid().is_some() || format == BlockFormat::TQ1_0;
+    let unrolls = !format.is_float() && !is_long;
+    if let Some(lanes) = broadcast::lanes(task.facts).filter(|_| unrolls) {
         return on_a_cpu(task, format, problem, lanes).into();
     }
     let mut code = Shader::new(task, None);
@@ -146,6 +149,14 @@ pub fn format_functions(code: &mut Shader<'_>, format: BlockFormat) {
     let name = format.name();
     code.constant("BLOCK_LEN", format.block_len());
     code.constant("BLOCK_BYTES", format.block_bytes());
+    if let Some(grid) = format.grid() {
+        let words = grid.points.chunks_exact(2).map(|two| u32::from(two[0]) | u32::from(two[1]) << 16);
+        let first = code.table(words);
+        code.push(&format!(
+            "fn grid_point(i: u32) -> u32 {{\n    \
+             return (p[{first}u + (i >> 3u)][(i >> 1u) & 3u] >> (16u * (i & 1u))) & 0xffffu;\n}}\n"
+        ));
+    }
     code.push(&format!(
         "fn block_scales(at: u32, c: u32) -> vec4<f32> {{\n    return scales_{name}(at, c);\n}}\n\
          fn block_codes(at: u32, c: u32, q: u32) -> vec4<f32> {{\n    return codes_{name}(at, c, q);\n}}\n"

@@ -1,4 +1,4 @@
-//! Sorts: rows that fit workgroup memory in one launch, longer ones by merging runs.
+//! Sorting: rows that fit in workgroup memory in one launch, longer ones by merging runs.
 
 use super::Launches;
 use super::WG;

@@ -1,4 +1,4 @@
-//! Printing, as NumPy prints: columns aligned, long lines wrapped, long axes shortened in the middle.
+//! Printing in NumPy's format: aligned columns, wrapped lines, long axes abbreviated in the middle.
 
 mod numbers;
 
@@ -6,18 +6,18 @@ use crate::tensor::Tensor;
 use std::fmt;
 use wootz_ir::Span;
 
-/// How tensors are printed.
+/// Print options for tensors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrintOptions {
-    /// The most digits after the point.
+    /// Maximum number of digits after the point.
     pub precision: usize,
-    /// Tensors with more elements than this are shortened.
+    /// Tensors with more elements than this are summarised.
     pub threshold: usize,
-    /// Elements shown at each end of a shortened axis.
+    /// Number of elements shown at each end of a summarised axis.
     pub edge_items: usize,
-    /// Columns of a line.
+    /// Line width in characters.
     pub line_width: usize,
-    /// Small numbers are printed as 0 instead of with an exponent.
+    /// Print small numbers as 0 instead of with an exponent.
     pub suppress: bool,
 }
 
@@ -78,7 +78,7 @@ impl Tensor {
         Ok(printer.print(0, 0, indent + 1, options.line_width))
     }
 
-    /// The only element of a scalar as text: the shortest that says which number it is.
+    /// The only element of a scalar as text: the shortest that identifies the number.
     pub fn to_scalar_text(&self) -> wootz_ir::Result<String> {
         Ok(numbers::scalar(self.item()?, self.dtype()))
     }

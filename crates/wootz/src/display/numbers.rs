@@ -1,9 +1,9 @@
-//! Numbers as words of one width.
+//! Numbers formatted to a common width.
 
 use super::PrintOptions;
 use wootz_ir::{DType, Kind, Number};
 
-/// One word per number, all of one width.
+/// One word per number, all of the same width.
 pub fn words(numbers: &[Number], dtype: DType, rank: usize, options: &PrintOptions) -> Vec<String> {
     let plain: Vec<String> = match dtype.kind() {
         Kind::Float => return floats(numbers, dtype, options),
@@ -19,7 +19,7 @@ fn truth(number: &Number) -> String {
     if number.to_f64() != 0.0 { "True" } else { "False" }.into()
 }
 
-/// One number by itself: the shortest text that says which it is.
+/// A single number: the shortest text that identifies it.
 pub fn scalar(number: Number, dtype: DType) -> String {
     match dtype.kind() {
         Kind::Bool => truth(&number),
@@ -64,7 +64,7 @@ struct Digits {
 }
 
 impl Digits {
-    /// The fewest digits that no other number of the dtype is nearer to.
+    /// The fewest digits that identify the number within its dtype.
     fn shortest(value: f64, dtype: DType) -> Digits {
         let text = match dtype {
             DType::F64 => format!("{value:e}"),
@@ -98,7 +98,7 @@ impl Digits {
         self.digits.iter().skip(from).take(to.saturating_sub(from)).map(|&d| d as char).collect()
     }
 
-    /// What stands before and after the point.
+    /// The digits before and after the point.
     fn positional(&self) -> (String, String) {
         let zero = self.digits.iter().all(|&d| d == b'0');
         if zero {
@@ -141,7 +141,7 @@ fn scientific(value: f64, dtype: DType, precision: usize) -> (String, String, i3
     (whole, fraction, digits.exponent)
 }
 
-/// From here on numbers of a dtype are printed with exponents: where not all of their digits mean something.
+/// Numbers from here on are printed with exponents, because not all of their digits are significant in their dtype.
 fn largest_plain(dtype: DType) -> f64 {
     match dtype {
         DType::BF16 => 1e2,

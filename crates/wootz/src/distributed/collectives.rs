@@ -1,4 +1,4 @@
-//! Collectives as nodes of the graph.
+//! Collectives as graph nodes.
 
 use super::Group;
 use super::kernels::Collective;
@@ -8,27 +8,29 @@ use wootz_ir::{DType, Error, Result, Shape};
 use wootz_mpi::ReduceOp;
 
 impl Group {
-    /// The elements of all ranks added up, on every rank.
+    /// The elementwise sum over all ranks, on every rank.
     pub fn all_sum(&self, x: &Tensor) -> Result<Tensor> {
         self.all_reduce(ReduceOp::Sum, x)
     }
 
-    /// The largest elements of all ranks, on every rank; NaN where a rank has one.
+    /// The elementwise maximum over all ranks, on every rank; NaN if any rank has NaN.
     pub fn all_max(&self, x: &Tensor) -> Result<Tensor> {
         self.all_reduce(ReduceOp::Max, x)
     }
 
-    /// The smallest elements of all ranks, on every rank; NaN where a rank has one.
+    /// The elementwise minimum over all ranks, on every rank; NaN if any rank has NaN.
     pub fn all_min(&self, x: &Tensor) -> Result<Tensor> {
         self.all_reduce(ReduceOp::Min, x)
     }
 
-    /// The elements of all ranks combined, on every rank. Integers wrap; sum and max of booleans are "or", min is "and".
+    /// The elementwise reduction over all ranks, on every rank. Integers wrap; sum and max of booleans are "or", min
+    /// is "and".
     pub fn all_reduce(&self, op: ReduceOp, x: &Tensor) -> Result<Tensor> {
         self.node(Collective::AllReduce(op), &[x], x.shape().clone(), x.dtype())
     }
 
-    /// The tensors of all ranks joined along their first axis, in the order of ranks, on every rank; numbers become a vector.
+    /// The tensors of all ranks concatenated along their first axis, in rank order, on every rank; scalars become a
+    /// vector.
     pub fn all_gather(&self, x: &Tensor) -> Result<Tensor> {
         if x.shape().rank() == 0 {
             return self.all_gather(&x.reshape([1])?);
@@ -36,16 +38,16 @@ impl Group {
         let mut extents = x.shape().to_vec();
         extents[0] = extents[0]
             .checked_mul(self.size())
-            .ok_or_else(|| Error::argument("all_gather", format!("{} are too many elements", x.shape())))?;
+            .ok_or_else(|| Error::argument("all_gather", format!("{} has too many elements", x.shape())))?;
         self.node(Collective::AllGather, &[x], extents.into(), x.dtype())
     }
 
-    /// The elements of all ranks added up, of which each rank gets one of as many parts of the first axis as there are ranks.
+    /// The elementwise sum over all ranks, scattered: each rank gets its part of the first axis.
     pub fn sum_scatter(&self, x: &Tensor) -> Result<Tensor> {
         self.reduce_scatter(ReduceOp::Sum, x)
     }
 
-    /// The elements of all ranks combined, of which each rank gets its part of the first axis.
+    /// The elementwise reduction over all ranks, scattered: each rank gets its part of the first axis.
     pub fn reduce_scatter(&self, op: ReduceOp, x: &Tensor) -> Result<Tensor> {
         let shape = x.shape();
         if shape.rank() == 0 || !shape[0].is_multiple_of(self.size()) {
@@ -57,7 +59,8 @@ impl Group {
         self.node(Collective::ReduceScatter(op), &[x], extents.into(), x.dtype())
     }
 
-    /// Rank `root`'s tensor on every rank. All ranks give one of the same shape and dtype; only the root's is read.
+    /// Rank `root`'s tensor on every rank. All ranks pass a tensor of the same shape and dtype; only the root's is
+    /// read.
     pub fn broadcast(&self, x: &Tensor, root: usize) -> Result<Tensor> {
         self.check("broadcast", root)?;
         let (shape, dtype) = (x.shape().clone(), x.dtype());
@@ -80,20 +83,20 @@ impl Group {
         self.node(Collective::BroadcastTo(root, shape.clone(), dtype), &[before], shape, dtype)
     }
 
-    /// Sends a tensor to a rank that receives one of its shape and dtype. The result is the same tensor: the sending happens
-    /// when it is evaluated.
+    /// Sends a tensor to a rank that receives one of its shape and dtype. Returns the same tensor: it is sent when
+    /// the result is evaluated.
     pub fn send(&self, x: &Tensor, to: usize) -> Result<Tensor> {
         self.check_other("send", to)?;
         self.node(Collective::Send(to), &[x, &self.mark(x.device())?], x.shape().clone(), x.dtype())
     }
 
-    /// Sends a tensor; the result is one byte, for something that has to come after it.
+    /// Sends a tensor; the result is one byte, for ops that must come after it.
     pub fn send_mark(&self, x: &Tensor, to: usize) -> Result<Tensor> {
         self.check_other("send", to)?;
         self.node(Collective::Send(to), &[x], Shape::from([1]), DType::U8)
     }
 
-    /// Receives a tensor that another rank sends.
+    /// Receives a tensor from another rank.
     pub fn recv(
         &self,
         shape: impl Into<Shape>,
@@ -104,7 +107,7 @@ impl Group {
         self.recv_after(&self.mark(device)?, shape, dtype, from)
     }
 
-    /// Receives a tensor like this one.
+    /// Receives a tensor with the shape and dtype of this one.
     pub fn recv_like(&self, x: &Tensor, from: usize) -> Result<Tensor> {
         self.recv(x.shape().clone(), x.dtype(), from, x.device())
     }
@@ -132,12 +135,12 @@ impl Group {
     fn check_other(&self, op: &'static str, rank: usize) -> Result<()> {
         self.check(op, rank)?;
         if rank == self.rank() {
-            return Err(Error::argument(op, format!("rank {rank} is this one")));
+            return Err(Error::argument(op, format!("rank {rank} is this rank")));
         }
         Ok(())
     }
 
-    /// An operand that is like no other: two messages to the same rank are two, though the planner makes equal nodes one.
+    /// A unique operand: two messages to the same rank stay two, although the planner merges equal nodes.
     fn mark(&self, device: &Device) -> Result<Tensor> {
         Tensor::full_on(Shape::scalar(), 0, DType::U8, device)
     }

@@ -1,4 +1,5 @@
-//! The host kernels of collectives. Each is made once for a group, so that graphs with it find their plans in the cache.
+//! The host kernels of collectives. Each is created once per group, so that graphs with it find their plans in the
+//! cache.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -7,7 +8,7 @@ use wootz_ir::custom::HostArray;
 use wootz_ir::{CustomKernel, DType, Result, Shape};
 use wootz_mpi::{Group, ReduceOp};
 
-/// What a kernel does. Receivers name what they get, because no operand tells.
+/// The operation of a kernel. Receivers specify the shape and dtype, because there is no operand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Collective {
     AllReduce(ReduceOp),

@@ -1,7 +1,8 @@
-//! Tensors in files: `.npy`, `.npz` and safetensors.
+//! Loading and saving tensors: `.npy`, `.npz` and safetensors.
 //!
-//! Every length and offset of a file is checked before it is used; a malformed file is an error that says what was found
-//! where. Files are written to a temporary name and renamed, so that a failure leaves no half file under the real one.
+//! Every length and offset of a file is checked before use; a malformed file is an error that says what was found and
+//! where. Files are written under a temporary name and renamed, so that a failure never leaves a partial file under
+//! the final name.
 
 mod npy;
 mod npz;
@@ -15,15 +16,14 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use wootz_backend::inject::file;
 use wootz_ir::{Error, Result};
+use wootz_system::inject::file;
 
-fn io_error(path: &Path, error: &std::io::Error) -> Error {
+fn io_error(path: &Path, error: std::io::Error) -> Error {
     Error::io(path.display().to_string(), error)
 }
 
-/// A part of a mapped file.
+/// A part of a memory-mapped file.
 struct Part {
     map: Arc<memmap2::Mmap>,
     range: std::ops::Range<usize>,
@@ -35,7 +35,7 @@ impl AsRef<[u8]> for Part {
     }
 }
 
-/// Maps a file into memory.
+/// Memory-maps a file.
 #[allow(
     unsafe_code,
     reason = "the one thing here that the compiler cannot check: what others do to the file"
@@ -49,28 +49,10 @@ fn map_file(path: &Path) -> std::io::Result<memmap2::Mmap> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>> {
-    file().and_then(|()| std::fs::read(path)).map_err(|e| io_error(path, &e))
+    file().and_then(|()| std::fs::read(path)).map_err(|e| io_error(path, e))
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
-    // Threads may save to one path at once, and so may processes: each writes a file of its own, and the last one wins.
-    static SAVES: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.{}.part", std::process::id(), SAVES.fetch_add(1, Ordering::Relaxed)));
-    let temporary = path.with_file_name(name);
-    let attempt = || -> std::io::Result<()> {
-        file()?;
-        let mut output = BufWriter::new(File::create(&temporary)?);
-        file()?;
-        write(&mut output)?;
-        file()?;
-        output.into_inner()?.sync_all()?;
-        file()?;
-        std::fs::rename(&temporary, path)
-    };
-    attempt().map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        io_error(path, &e)
-    })
+    wootz_system::files::replace(path, write).map_err(|e| io_error(path, e))
 }

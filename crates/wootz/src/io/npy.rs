@@ -34,7 +34,7 @@ fn descriptor(dtype: DType) -> &'static str {
     }
 }
 
-/// The dtype of a NumPy name, and whether its bytes are the wrong way round.
+/// The dtype of a NumPy name, and whether its bytes must be swapped.
 fn dtype_of(name: &str) -> Result<(DType, bool)> {
     let mut letters = name.chars();
     let order = letters.next();
@@ -42,23 +42,23 @@ fn dtype_of(name: &str) -> Result<(DType, bool)> {
     match (found, order) {
         (Some(dtype), Some('<' | '|' | '=')) => Ok((dtype, false)),
         (Some(dtype), Some('>')) => Ok((dtype, true)),
-        _ => Err(bad(format!("dtype {name:?} is none that a tensor can have"))),
+        _ => Err(bad(format!("unsupported dtype {name:?}"))),
     }
 }
 
-/// Reads a `.npy` file. A large one is mapped, and must not change while the tensor lives.
+/// Loads a `.npy` file. Large files are memory-mapped, and must not change while the tensor lives.
 pub fn load_npy(path: impl AsRef<Path>) -> Result<Tensor> {
     load_npy_on(path, &Device::current()?)
 }
 
-/// Reads a `.npy` file, onto a device.
+/// Loads a `.npy` file to a device.
 pub fn load_npy_on(path: impl AsRef<Path>, device: &Device) -> Result<Tensor> {
     let path = path.as_ref();
-    let length = std::fs::metadata(path).map_err(|e| io_error(path, &e))?.len();
+    let length = std::fs::metadata(path).map_err(|e| io_error(path, e))?.len();
     if length < MAPPED {
         return parse(&read_file(path)?, device);
     }
-    let map = Arc::new(map_file(path).map_err(|e| io_error(path, &e))?);
+    let map = Arc::new(map_file(path).map_err(|e| io_error(path, e))?);
     let (header, start) = Header::find(&map)?;
     let data = header.data(&map, start)?;
     if header.swapped {
@@ -69,16 +69,16 @@ pub fn load_npy_on(path: impl AsRef<Path>, device: &Device) -> Result<Tensor> {
     Tensor::from_host_on(memory, header.dtype, header.layout(), device)
 }
 
-/// Files from this size on are mapped, and must not change while their tensors live. Smaller ones are read: that takes no
-/// longer, and whoever writes over them harms nobody.
+/// Files from this size on are memory-mapped, and must not change while their tensors live. Smaller ones are read:
+/// that takes no longer, and overwriting them is harmless.
 const MAPPED: u64 = 1 << 24;
 
-/// Reads the bytes of a `.npy` file.
+/// Parses the bytes of a `.npy` file.
 pub fn read_npy(bytes: &[u8]) -> Result<Tensor> {
     parse(bytes, &Device::current()?)
 }
 
-/// Writes a tensor as a `.npy` file.
+/// Saves a tensor as a `.npy` file.
 pub fn save_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
     let bytes = tensor.to_bytes()?;
     write_file(path.as_ref(), |file| {
@@ -87,7 +87,7 @@ pub fn save_npy(path: impl AsRef<Path>, tensor: &Tensor) -> Result<()> {
     })
 }
 
-/// Everything in front of the data.
+/// The part of the file before the data.
 pub(super) fn header(tensor: &Tensor) -> Vec<u8> {
     let extents: Vec<String> = tensor.shape().iter().map(|d| format!("{d},")).collect();
     let shape = match extents.as_slice() {
@@ -109,7 +109,7 @@ pub(super) fn header(tensor: &Tensor) -> Vec<u8> {
     out
 }
 
-/// Reads the bytes of a `.npy` file.
+/// Parses the bytes of a `.npy` file.
 pub(super) fn parse(bytes: &[u8], device: &Device) -> Result<Tensor> {
     let (header, start) = Header::find(bytes)?;
     let data = header.data(bytes, start)?;
@@ -121,13 +121,13 @@ pub(super) fn parse(bytes: &[u8], device: &Device) -> Result<Tensor> {
     header.tensor(&data, device)
 }
 
-/// The longest header that is read: a hundred times what NumPy writes for the largest rank.
+/// The maximum header length: a hundred times what NumPy writes for the largest rank.
 const MAX_HEADER: usize = 1 << 16;
 
-/// With what stands in front of it.
+/// Including the bytes before it.
 pub(super) const MAX_START: usize = 12 + MAX_HEADER;
 
-/// How many bytes a whole `.npy` file has, by its first [`MAX_START`] bytes.
+/// The total size of a `.npy` file, from its first [`MAX_START`] bytes.
 pub(super) fn length_of(bytes: &[u8]) -> Result<usize> {
     let (header, start) = Header::find(bytes)?;
     Ok(start.saturating_add(header.bytes()?))
@@ -151,27 +151,30 @@ impl Header {
             2 | 3 if bytes.len() >= 12 => {
                 (u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]) as usize, 12)
             }
-            version => return Err(bad(format!("version {version} is unknown"))),
+            version => return Err(bad(format!("unsupported version {version}"))),
         };
         if length > MAX_HEADER {
-            return Err(bad(format!("the header is {length} bytes long, and at most {MAX_HEADER} are read")));
+            return Err(bad(format!("the header has {length} bytes; the limit is {MAX_HEADER}")));
         }
         let end = start + length;
         let header = bytes.get(start..end).ok_or_else(|| {
-            bad(format!("the header should be {length} bytes, the file ends after {}", bytes.len() - start))
+            bad(format!(
+                "the header should have {length} bytes, but the file ends after {}",
+                bytes.len() - start
+            ))
         })?;
         let text = std::str::from_utf8(header).map_err(|_| bad("the header is not text"))?;
         Ok((Header::parse(text)?, end))
     }
 
-    /// Bytes of the elements.
+    /// Size of the elements in bytes.
     fn bytes(&self) -> Result<usize> {
         let overflows = || bad(format!("shape {} overflows", self.shape));
         let count = self.shape.checked_count().ok_or_else(overflows)?;
         count.checked_mul(self.dtype.size()).ok_or_else(overflows)
     }
 
-    /// The elements in the bytes of a whole file.
+    /// Reads the elements from the bytes of an entire file.
     fn data<'a>(&self, bytes: &'a [u8], start: usize) -> Result<&'a [u8]> {
         let data = &bytes[start..];
         data.get(..self.bytes()?).ok_or_else(|| {
@@ -179,7 +182,7 @@ impl Header {
         })
     }
 
-    /// How the elements lie in the file.
+    /// The layout of the elements in the file.
     fn layout(&self) -> Layout {
         let mut layout = Layout::contiguous(&self.shape);
         if self.fortran {
@@ -202,7 +205,7 @@ impl Header {
         let descr = value("descr")?;
         let quote = descr.chars().next().filter(|c| matches!(c, '\'' | '"'));
         let name = quote.and_then(|q| descr[1..].split(q).next());
-        let name = name.ok_or_else(|| bad(format!("structured dtypes are not tensors: {descr:?}")))?;
+        let name = name.ok_or_else(|| bad(format!("structured dtypes are not supported: {descr:?}")))?;
         let (dtype, swapped) = dtype_of(name)?;
         let order = value("fortran_order")?;
         let fortran = order.starts_with("True");
@@ -210,10 +213,10 @@ impl Header {
             return Err(bad(format!("fortran_order is neither True nor False: {text:?}")));
         }
         let list = value("shape")?.strip_prefix('(').and_then(|s| s.split(')').next());
-        let list = list.ok_or_else(|| bad(format!("the shape is no tuple: {text:?}")))?;
+        let list = list.ok_or_else(|| bad(format!("the shape is not a tuple: {text:?}")))?;
         let extents = list.split(',').map(str::trim).filter(|s| !s.is_empty());
         let shape: std::result::Result<Shape, _> = extents.map(str::parse::<usize>).collect();
-        let shape = shape.map_err(|_| bad(format!("the shape has an entry that is no extent: ({list})")))?;
+        let shape = shape.map_err(|_| bad(format!("the shape has an invalid extent: ({list})")))?;
         Ok(Header { dtype, swapped, fortran, shape })
     }
 

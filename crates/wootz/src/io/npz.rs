@@ -13,11 +13,11 @@ fn bad(detail: impl Into<String>) -> Error {
     Error::format("npz", detail)
 }
 
-/// What reading a `.npz` file may cost. A compressed archive can be a thousandth of what it holds, so that a small file
-/// could fill all memory.
+/// Limits for reading `.npz` files. An archive can be a thousand times smaller than its contents, so a small file
+/// could exhaust memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NpzLimits {
-    /// Bytes of all arrays together, unpacked, that any archive may have.
+    /// Total unpacked bytes that any archive may have.
     pub unpacked: usize,
     /// An archive may also unpack to this many times its own size.
     pub ratio: usize,
@@ -29,24 +29,24 @@ impl Default for NpzLimits {
     }
 }
 
-/// Reads every array of a `.npz` file, in the order of the archive, within the [default limits](NpzLimits).
+/// Loads every array of a `.npz` file, in the order of the archive, within the [default limits](NpzLimits).
 pub fn load_npz(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
     load_npz_on(path, NpzLimits::default(), &Device::current()?)
 }
 
-/// Reads every array of a `.npz` file within limits of your own, in the order of the archive, onto a device.
+/// Loads every array of a `.npz` file within custom limits, in the order of the archive, to a device.
 pub fn load_npz_on(
     path: impl AsRef<Path>,
     limits: NpzLimits,
     device: &Device,
 ) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
-    let opened = wootz_backend::inject::file().and_then(|()| std::fs::File::open(path));
-    let file = opened.map_err(|e| io_error(path, &e))?;
+    let opened = wootz_system::inject::file().and_then(|()| std::fs::File::open(path));
+    let file = opened.map_err(|e| io_error(path, e))?;
     read_npz_on(file, limits, device)
 }
 
-/// Reads every array of a `.npz` archive from its bytes, in a file or in memory.
+/// Loads every array of a `.npz` archive from its bytes.
 pub fn read_npz(archive: impl Read + Seek, limits: NpzLimits) -> Result<Vec<(String, Tensor)>> {
     read_npz_on(archive, limits, &Device::current()?)
 }
@@ -83,7 +83,7 @@ fn read_npz_on(
     Ok(tensors)
 }
 
-/// Writes named tensors as a `.npz` file, uncompressed.
+/// Saves named tensors as a `.npz` file, uncompressed.
 pub fn save_npz(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
     tensors.iter().try_for_each(|(_, tensor)| tensor.eval().map(|_| ()))?;
     let options =
@@ -95,7 +95,7 @@ pub fn save_npz(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<(
             // An array at a time, so that the host holds no more than the largest.
             let bytes = tensor.to_bytes().map_err(|error| {
                 problem = Some(error);
-                std::io::Error::other("an array could not be read")
+                std::io::Error::other("cannot read an array")
             })?;
             archive.start_file(format!("{name}.npy"), options)?;
             archive.write_all(&npy::header(tensor))?;

@@ -1,4 +1,4 @@
-//! safetensors: a JSON index and one block of bytes. Files are mapped, and tensors refer to the mapping.
+//! safetensors: a JSON index and one block of bytes. Files are memory-mapped, and tensors refer to the mapping.
 
 use super::{Part, io_error, write_file};
 use crate::device::Device;
@@ -52,21 +52,21 @@ fn to_dtype(dtype: DType) -> Dtype {
     }
 }
 
-/// Reads every tensor of a safetensors file, sorted by name. The file is mapped and must not change while they live.
+/// Loads every tensor of a safetensors file, sorted by name. The file is memory-mapped and must not change while they
+/// live.
 pub fn load_safetensors(path: impl AsRef<Path>) -> Result<Vec<(String, Tensor)>> {
     load_safetensors_on(path, &Device::current()?)
 }
 
-/// The same as [`load_safetensors`], onto a device.
+/// Like [`load_safetensors`], to a device.
 pub fn load_safetensors_on(path: impl AsRef<Path>, device: &Device) -> Result<Vec<(String, Tensor)>> {
     let path = path.as_ref();
-    let map = Arc::new(crate::io::map_file(path).map_err(|e| io_error(path, &e))?);
+    let map = Arc::new(crate::io::map_file(path).map_err(|e| io_error(path, e))?);
     let file = SafeTensors::deserialize(&map).map_err(|e| bad(e.to_string()))?;
     let mut tensors = Vec::new();
     for (name, view) in file.tensors() {
-        let dtype = from_dtype(view.dtype()).ok_or_else(|| {
-            bad(format!("tensor {name:?} has dtype {:?}, which no tensor here has", view.dtype()))
-        })?;
+        let dtype = from_dtype(view.dtype())
+            .ok_or_else(|| bad(format!("tensor {name:?} has the unsupported dtype {:?}", view.dtype())))?;
         let layout = Layout::contiguous(&Shape::from(view.shape()));
         let start = view.data().as_ptr() as usize - map.as_ptr() as usize;
         let part = Part { map: map.clone(), range: start..start + view.data().len() };
@@ -76,7 +76,7 @@ pub fn load_safetensors_on(path: impl AsRef<Path>, device: &Device) -> Result<Ve
     Ok(tensors)
 }
 
-/// Writes named tensors as a safetensors file.
+/// Saves named tensors as a safetensors file.
 pub fn save_safetensors(path: impl AsRef<Path>, tensors: &[(&str, &Tensor)]) -> Result<()> {
     let bytes: Vec<Vec<u8>> = tensors.iter().map(|(_, t)| t.to_bytes()).collect::<Result<_>>()?;
     let mut views = Vec::new();

@@ -120,8 +120,7 @@ impl Backend for Artificial {
                 self.cpu.upload(buffer, 0, &[byte[0] ^ 0x40])?;
             }
         }
-        let lost = (self.fails)(number)
-            .then(|| Error::Device { device: self.info.name.clone(), detail: "the device was lost".into() });
+        let lost = (self.fails)(number).then(|| Error::device(self.info.name.clone(), "the device was lost"));
         if self.pending {
             return Ok(Fence::pending(results, move || lost.map_or(Ok(()), Err)));
         }

@@ -23,7 +23,7 @@ fn work(read: usize, written: usize, flops: usize) -> Work {
     Work { bytes: read + written, written, flops, ..Work::default() }
 }
 
-/// Square products by size, then by dtype.
+/// Square matrix products by size, then by dtype.
 fn gemm() -> Vec<Case> {
     let case = |n: usize, dtype: DType| {
         let inputs = vec![input([n, n], 1).of(dtype), input([n, n], 2).of(dtype)];
@@ -83,8 +83,8 @@ fn quant_case(format: BlockFormat, rows: usize, n: usize) -> Case {
     }
 }
 
-/// A square matrix of coded rows. A few rows are quantised and repeated: speed does not depend on values, and the search
-/// for the best scales takes longer than all measuring.
+/// A square matrix of quantised rows. A few rows are quantised and repeated: speed does not depend on values, and
+/// searching for the best scales would take longer than all measuring.
 fn coded(format: BlockFormat, n: usize, device: &Device) -> Fallible<Tensor> {
     const DISTINCT: usize = 8;
     let values = input([DISTINCT * n], 2).tensor(&Device::cpu())?.to_vec::<f32>()?;
@@ -140,7 +140,7 @@ fn reductions() -> Vec<Case> {
     ]
 }
 
-/// Kernels over rows of a matrix.
+/// Row kernels.
 fn rows() -> Vec<Case> {
     let case = |family, op, per_element: usize, run: fn(&[Tensor]) -> _| {
         let inputs: Vec<Input> = vec![input([1024, 4096], 1), input([4096], 2), input([4096], 3)];

@@ -3,7 +3,7 @@
 use super::{Case, Suite, Work, graph, input};
 use wootz::{AttentionOptions, Result, Tensor};
 
-/// No peer has these: others that count their memory count it differently.
+/// No peer has these: other libraries count memory differently, if at all.
 const KIND: (Suite, &str, &str) = (Suite::Memory, "memory", "");
 
 pub fn cases() -> Vec<Case> {

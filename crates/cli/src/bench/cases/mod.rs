@@ -9,7 +9,7 @@ use serde_json::Value;
 use wootz::{DType, Device, Tensor};
 use wootz_report::Arithmetic;
 
-/// Whatever goes wrong, to be told to the user.
+/// Any error, reported to the user.
 pub type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// A group of cases.
@@ -17,14 +17,16 @@ pub type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 pub enum Suite {
     /// Kernels: elementwise, reductions, norms, products, attention, sort
     Core,
-    /// Tiny graphs: what the engine itself costs
+    /// Tiny graphs: the overhead of the engine itself
     Overhead,
-    /// The device memory that evaluation takes
+    /// Device memory used by evaluation
     Memory,
     /// Language models: prefill and decode
     Llm,
-    /// Language models beside busy processes; not part of the default
+    /// Language models next to busy processes; not part of the default
     Load,
+    /// Collectives, and models over the ranks of an MPI launcher (mpirun -n 2 wootz bench …)
+    Distributed,
     /// Array programs in Python (WOOTZ_PYTHON, with the modules wootz and numpy) beside NumPy
     Everyday,
 }
@@ -37,38 +39,39 @@ impl Suite {
             Suite::Memory => "memory",
             Suite::Llm => "llm",
             Suite::Load => "load",
+            Suite::Distributed => "distributed",
             Suite::Everyday => "everyday",
         }
     }
 }
 
-/// One thing to measure.
+/// A benchmark case.
 pub struct Case {
     pub suite: Suite,
     /// The family of kernels.
     pub family: &'static str,
     pub name: String,
-    /// What peers know it by.
+    /// Its name for peers.
     pub op: &'static str,
     pub work: Work,
-    /// Busy processes beside it.
+    /// Number of busy processes next to it.
     pub neighbours: usize,
     pub prepare: Box<Prepare>,
 }
 
-/// Makes inputs on a device and a function to time.
+/// Creates inputs on a device and a function to time.
 pub type Prepare = dyn Fn(&Device) -> Fallible<Ready>;
 
-/// What one execution does.
+/// The work of one execution.
 #[derive(Clone, Copy, Default)]
 pub struct Work {
-    /// Bytes read and written at the least.
+    /// Minimum number of bytes read and written.
     pub bytes: f64,
-    /// Those of them that are written.
+    /// The bytes written.
     pub written: f64,
-    /// Bytes that are touched at all, where some are touched more than once; else 0.
+    /// The working set, if some bytes are touched more than once; otherwise 0.
     pub working_set: f64,
-    /// What the operations are done with.
+    /// The type of arithmetic.
     pub arithmetic: Arithmetic,
     /// Arithmetic operations of the definition.
     pub flops: f64,
@@ -78,17 +81,17 @@ pub struct Work {
     pub least_memory: Option<u64>,
 }
 
-/// A case that can run on a device.
+/// A case that is ready to run on a device.
 pub struct Ready {
-    /// What peers get.
+    /// The inputs for peers.
     pub inputs: Vec<Tensor>,
-    /// What else peers are told.
+    /// Other parameters for peers.
     pub extra: Value,
-    /// One execution.
+    /// Runs one execution.
     pub run: Box<dyn FnMut() -> Fallible<()>>,
 }
 
-/// The cases of some suites; `models` are for the one of language models.
+/// The cases of some suites; `models` are for the llm suite.
 pub fn of(suites: &[Suite], models: &[llm::ModelFile]) -> Vec<Case> {
     let mut cases = Vec::new();
     for suite in suites {
@@ -98,8 +101,8 @@ pub fn of(suites: &[Suite], models: &[llm::ModelFile]) -> Vec<Case> {
             Suite::Memory => cases.extend(memory::cases()),
             Suite::Llm => cases.extend(llm::cases(models)),
             Suite::Load => cases.extend(llm::beside_neighbours(models)),
-            // These are no cases of ours: see `everyday.rs`.
-            Suite::Everyday => {}
+            // These are no cases of the runner: see `distributed.rs` and `everyday.rs`.
+            Suite::Distributed | Suite::Everyday => {}
         }
     }
     cases
@@ -147,7 +150,7 @@ fn graph(
     Case { suite, family, name: name.into(), op, work, neighbours: 0, prepare: Box::new(prepare) }
 }
 
-/// A function of tensors, ready to be evaluated again and again.
+/// A function of tensors, ready to be evaluated repeatedly.
 fn evaluating(inputs: Vec<Tensor>, run: impl Fn(&[Tensor]) -> wootz::Result<Tensor> + 'static) -> Ready {
     let own = inputs.clone();
     let run = move || -> Fallible<()> {

@@ -34,7 +34,7 @@ fn pair(device: &Device) -> Result<Vec<Tensor>> {
     Ok(vec![input([16], 1).tensor(device)?, input([16], 2).tensor(device)?])
 }
 
-/// A call of a compiled function: nothing is built, the plan is there.
+/// A call of a compiled function: no graph is built, the plan exists.
 fn compiled(device: &Device) -> Fallible<Ready> {
     let inputs = pair(device)?;
     let own = inputs.clone();
@@ -46,7 +46,7 @@ fn compiled(device: &Device) -> Fallible<Ready> {
     Ok(Ready { inputs, extra: Value::Null, run: Box::new(run) })
 }
 
-/// A graph that no cache knows: what the first evaluation of a graph costs.
+/// A graph that is in no cache: the cost of evaluating a graph for the first time.
 fn planned_anew(device: &Device) -> Fallible<Ready> {
     let inputs = pair(device)?;
     let (own, device) = (inputs.clone(), device.clone());

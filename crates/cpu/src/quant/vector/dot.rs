@@ -1,4 +1,4 @@
-//! One weight row × one activation row at a time, straight from the blocks: memory-bound.
+//! Dot products of one weight row and one activation row, straight from the blocks: memory-bound.
 
 use std::ops::Range;
 

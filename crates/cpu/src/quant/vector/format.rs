@@ -1,4 +1,4 @@
-//! What the kernels know of a format.
+//! What the vector kernels need to know about a format.
 
 use super::simd::Simd;
 

@@ -1,14 +1,15 @@
-//! Products by vector instructions, compiled for every instruction set.
+//! Products with vector instructions, compiled for every instruction set.
 //!
-//! A format says only how 32 of its codes become bytes of a register and where its scales are ([`Format`]); [`dot`]
-//! (few activations) and [`panel`] + [`tile`] (many) are written once for all of them; and all of it is generic over
-//! what an instruction set does ([`Simd`](simd::Simd)).
+//! A format only defines how 32 of its codes become bytes of a register and where its scales are ([`Format`]);
+//! [`dot`] (few activations) and [`panel`] + [`tile`] (many) are written once for all of them; and all of it is
+//! generic over the instruction set ([`Simd`](simd::Simd)).
 
 mod dot;
 mod format;
 mod nibbles;
 mod panel;
 mod simd;
+mod staged;
 mod superblocks;
 mod tile;
 
@@ -16,8 +17,8 @@ use std::ops::Range;
 
 use wootz_blocks::BlockFormat;
 
-use self::{format::Format, nibbles::*, superblocks::*};
-use super::{Acts, Chains, Kernel, Output, Record, Weights};
+use self::{format::Format, nibbles::*, staged::Staged, superblocks::*};
+use super::{Acts, Chains, Kernel, Output, Record, Stored, Weights};
 use crate::isa::Level;
 use simd::Apart;
 #[cfg(target_arch = "aarch64")]
@@ -82,6 +83,10 @@ macro_rules! compile {
                 rows: Range<usize>,
                 out: Output<'_>,
             ) {
+                if weights.stored == Stored::Chunks {
+                    // SAFETY: the caller's promises.
+                    return unsafe { run::<Staged>(weights, acts, rows, out) };
+                }
                 let run = match weights.format {
                     BlockFormat::Q4_0 => run::<Q4_0>,
                     BlockFormat::Q4_1 => run::<Q4_1>,
@@ -96,6 +101,20 @@ macro_rules! compile {
                     BlockFormat::IQ4_NL => run::<Iq4Nl>,
                     BlockFormat::IQ4_XS => run::<Iq4Xs>,
                     BlockFormat::MXFP4 => run::<Mxfp4>,
+                    BlockFormat::IQ1_S
+                    | BlockFormat::IQ1_M
+                    | BlockFormat::IQ2_XXS
+                    | BlockFormat::IQ2_XS
+                    | BlockFormat::IQ2_S
+                    | BlockFormat::IQ3_XXS
+                    | BlockFormat::IQ3_S
+                    | BlockFormat::TQ1_0
+                    | BlockFormat::TQ2_0
+                    | BlockFormat::Q1_0
+                    | BlockFormat::NVFP4 => {
+                        // SAFETY: the caller's promises; this kernel has what it asks for itself.
+                        return unsafe { staged::rows(matmul_rows, weights, acts, rows, out) };
+                    }
                     BlockFormat::Q8_K | BlockFormat::F32 | BlockFormat::F16 | BlockFormat::BF16 => {
                         unreachable!("Weights::new refuses {}", weights.format)
                     }

@@ -1,8 +1,8 @@
 //! Many activation rows: tiles of two vectors of weight rows × a few activation rows, in registers.
 //!
-//! Loop order: the weight rows of a tile are unpacked for a stretch of columns, which then meets all activation rows.
-//! Where no instruction sums four products, those of 4-bit codes are summed in 16 bits over a whole
-//! group, so that a multiply and an add is all that 32 products cost.
+//! Loop order: the weight rows of a tile are unpacked for a range of columns, which is then multiplied with all
+//! activation rows. Without an instruction that sums four products, those of 4-bit codes are summed in 16 bits over
+//! an entire group, so that 32 products cost only a multiplication and an addition.
 
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -1,10 +1,11 @@
-//! Compiled pipelines on disk, so that a second process starts without compiling. Losing it costs time, never correctness: every failure
-//! here is passed over.
+//! Compiled pipelines on disk, so that a second process starts without compiling. Losing them costs time, never
+//! correctness: every failure here is ignored.
 
 use super::*;
 use objc2_foundation::{NSArray, NSURL};
 use objc2_metal::{MTLBinaryArchive, MTLBinaryArchiveDescriptor};
 use std::path::PathBuf;
+use wootz_system::cache;
 
 /// A compiled pipeline.
 type State = Retained<ProtocolObject<dyn MTLComputePipelineState>>;
@@ -22,30 +23,26 @@ struct Open {
 
 // SAFETY: the archive is used under the lock alone.
 unsafe impl Send for Archive {}
-// SAFETY: as above.
+// SAFETY: the archive is used under the lock alone, by one thread at a time.
 unsafe impl Sync for Archive {}
 
 impl Archive {
-    /// The archive of a device, read from `WOOTZ_CACHE` or the user's cache folder if it is there.
+    /// The archive of a device, read from the user's cache folder if it is there and intact.
     pub fn open(device: &ProtocolObject<dyn MTLDevice>, name: &str) -> Archive {
         Archive { open: Mutex::new(Archive::find(device, name)) }
     }
 
     fn find(device: &ProtocolObject<dyn MTLDevice>, name: &str) -> Option<Open> {
-        let folder = match std::env::var_os("WOOTZ_CACHE") {
-            Some(folder) => PathBuf::from(folder),
-            None => PathBuf::from(std::env::var_os("HOME")?).join("Library/Caches/wootz"),
-        };
-        std::fs::create_dir_all(&folder).ok()?;
         let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let path = folder.join(format!("{plain}-{}.metalarchive", env!("CARGO_PKG_VERSION")));
+        let name = format!("{plain}-{}.metalarchive", env!("CARGO_PKG_VERSION"));
+        let path = cache::folder("pipelines")?.join(name);
         let descriptor = MTLBinaryArchiveDescriptor::new();
-        if path.exists() {
+        if cache::holds(&path) {
             let stored = url(&path)?;
             descriptor.setUrl(Some(&stored));
         }
         let archive = device.newBinaryArchiveWithDescriptor_error(&descriptor).or_else(|_| {
-            // Of another system version, or damaged: start over.
+            // Of another version of the system: start over.
             descriptor.setUrl(None);
             device.newBinaryArchiveWithDescriptor_error(&descriptor)
         });
@@ -84,13 +81,14 @@ impl Archive {
         found.ok()
     }
 
-    /// Writes what was added: to a file beside the archive, then over it, so that readers see a whole one.
+    /// Writes the archive if pipelines were added.
     pub fn save(&self) {
         let mut guard = self.open.lock();
         let Some(open) = guard.as_mut().filter(|open| open.added > 0) else { return };
-        let next = open.path.with_extension(format!("{}.part", std::process::id()));
-        let written = url(&next).is_some_and(|to| open.archive.serializeToURL_error(&to).is_ok());
-        if written && std::fs::rename(&next, &open.path).is_ok() {
+        let Ok(making) = cache::Making::new(&open.path) else { return };
+        let written =
+            url(&making.temporary()).is_some_and(|to| open.archive.serializeToURL_error(&to).is_ok());
+        if written && making.finish().is_ok() {
             open.added = 0;
         }
     }

@@ -1,4 +1,4 @@
-//! Buffers, and the set of them that the system keeps resident.
+//! Buffers, and their residency set.
 
 use super::*;
 use objc2::{msg_send, sel};
@@ -15,7 +15,7 @@ pub struct AppleMemory {
 
 // SAFETY: buffers are documented as thread-safe objects; who may touch their contents when is the backend's contract.
 unsafe impl Send for AppleMemory {}
-// SAFETY: as above.
+// SAFETY: buffers are thread-safe objects; the backend decides who may touch their contents when.
 unsafe impl Sync for AppleMemory {}
 
 impl AppleMemory {
@@ -30,9 +30,9 @@ impl AppleMemory {
             Storage::Private => MTLResourceOptions::StorageModePrivate,
         };
         let options = mode | MTLResourceOptions::HazardTrackingModeUntracked;
-        let buffer = device
-            .newBufferWithLength_options(bytes, options)
-            .ok_or_else(|| DriverError::OutOfMemory(format!("Metal gave no buffer of {bytes} bytes")))?;
+        let buffer = device.newBufferWithLength_options(bytes, options).ok_or_else(|| {
+            DriverError::OutOfMemory(format!("Metal could not allocate a buffer of {bytes} bytes"))
+        })?;
         Ok(AppleMemory::adopt(buffer, storage, residency, None))
     }
 
@@ -45,7 +45,7 @@ impl AppleMemory {
         owner: Box<dyn Any + Send + Sync>,
         residency: Option<Arc<Residency>>,
     ) -> Result<AppleMemory> {
-        let refused = || DriverError::Failed(format!("Metal does not wrap {bytes} bytes at {start:p}"));
+        let refused = || DriverError::Failed(format!("Metal cannot wrap {bytes} bytes at {start:p}"));
         let pointer = NonNull::new(start.cast_mut()).ok_or_else(refused)?;
         let options = MTLResourceOptions::StorageModeShared | MTLResourceOptions::HazardTrackingModeUntracked;
         // SAFETY: the caller's promise; without a deallocator Metal leaves the memory alone, and `_owner` frees it after the
@@ -107,7 +107,7 @@ struct Changes {
 
 // SAFETY: the set is used under the lock alone.
 unsafe impl Send for Residency {}
-// SAFETY: as above.
+// SAFETY: the set is used under the lock alone, by one thread at a time.
 unsafe impl Sync for Residency {}
 
 impl Residency {
@@ -157,5 +157,5 @@ impl Residency {
 pub fn own(memory: &Memory) -> Result<&AppleMemory> {
     (&**memory as &dyn Any)
         .downcast_ref()
-        .ok_or_else(|| DriverError::Failed("a buffer of another device was used".into()))
+        .ok_or_else(|| DriverError::Failed("cannot use a buffer of another device".into()))
 }

@@ -1,9 +1,10 @@
 //! The driver over Apple's Metal.
 //!
-//! Buffers are untracked: the plan's barriers order launches inside a batch, and an event orders batches, which so run one after the
-//! other although Metal could overlap them. A batch that fails signals its event from the host, so that the next one runs. Every call
-//! has an autorelease pool of its own: threads of a Rust program have none. Everything carries a label for Instruments. `WOOTZ_METAL_CAPTURE=file.gputrace` writes a
-//! trace of the first batch (`METAL_CAPTURE_ENABLED=1` allows it outside of Xcode).
+//! Buffers are untracked: the plan's barriers order dispatches inside a batch, and an event orders batches, which
+//! therefore run one after the other although Metal could overlap them. A batch that fails signals its event from the
+//! host, so that the next one runs. Every call has its own autorelease pool, because the threads of a Rust program
+//! have none. All objects are labelled for Instruments. `WOOTZ_METAL_CAPTURE=file.gputrace` writes a trace of the
+//! first batch (`METAL_CAPTURE_ENABLED=1` allows it outside Xcode).
 
 mod archive;
 mod capture;
@@ -44,7 +45,7 @@ pub struct AppleDevice {
 // SAFETY: devices, command queues, events, libraries and pipeline states are documented as safe to use from several threads; what is
 // not (archive, residency set, the order of batches) is behind locks.
 unsafe impl Send for AppleDevice {}
-// SAFETY: as above.
+// SAFETY: its objects are documented as safe to use from several threads at once, or are behind locks.
 unsafe impl Sync for AppleDevice {}
 
 /// A compiled kernel.
@@ -52,7 +53,7 @@ struct ApplePipeline(Retained<ProtocolObject<dyn MTLComputePipelineState>>);
 
 // SAFETY: pipeline states are immutable and documented as thread-safe.
 unsafe impl Send for ApplePipeline {}
-// SAFETY: as above.
+// SAFETY: pipeline states are immutable and documented as thread-safe.
 unsafe impl Sync for ApplePipeline {}
 
 impl PipelineObject for ApplePipeline {
@@ -140,7 +141,7 @@ impl AppleDevice {
                  and a virtual machine has neither; use the cpu, or `softmetal`"
             )));
         };
-        let missing = |what: &str| DriverError::Unavailable(format!("{name} gave no {what}"));
+        let missing = |what: &str| DriverError::Unavailable(format!("{name} could not create a {what}"));
         let queue = device.newCommandQueue().ok_or_else(|| missing("command queue"))?;
         queue.setLabel(Some(&NSString::from_str("wootz")));
         let event = device.newSharedEvent().ok_or_else(|| missing("event"))?;
@@ -192,7 +193,7 @@ fn set_constant(values: &MTLFunctionConstantValues, key: &ConstantKey, value: Co
         ConstantKey::Index(index) => unsafe {
             values.setConstantValue_type_atIndex(pointer, kind, *index as usize)
         },
-        // SAFETY: as above.
+        // SAFETY: the pointer is to a value of the type named, which Metal copies during the call.
         ConstantKey::Name(name) => unsafe {
             values.setConstantValue_type_withName(pointer, kind, &NSString::from_str(name))
         },

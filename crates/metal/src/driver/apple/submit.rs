@@ -22,7 +22,8 @@ const OUT_OF_MEMORY: isize = 8;
 impl AppleRunning {
     /// Encodes and commits a batch, behind the `before` batches handed over so far.
     pub fn start(device: &AppleDevice, batch: Batch<'_>, before: u64) -> Result<AppleRunning> {
-        let none = || DriverError::Failed("Metal gave no command buffer".into());
+        let capturing = device.capture.begin(&device.device)?;
+        let none = || DriverError::Failed("Metal could not create a command buffer".into());
         let command = device.queue.commandBuffer().ok_or_else(none)?;
         command.setLabel(Some(&NSString::from_str(batch.label)));
         let event = ProtocolObject::from_ref(&*device.event);
@@ -33,14 +34,12 @@ impl AppleRunning {
         let done = at_the_end(device.event.clone(), before + 1, keep.clone());
         // SAFETY: the block is a valid one, which Metal copies; what it captures may be used and dropped on any thread.
         unsafe { command.addCompletedHandler(RcBlock::as_ptr(&done)) };
-        let capturing = device.capture.begin(&device.device);
         if let Some(residency) = &device.residency {
             residency.commit();
         }
         command.commit();
-        if capturing {
+        if capturing.is_some() {
             command.waitUntilCompleted();
-            device.capture.end();
         }
         Ok(AppleRunning { command, keep })
     }
@@ -113,7 +112,7 @@ impl Drop for Group<'_> {
 fn encode(command: &ProtocolObject<dyn MTLCommandBuffer>, commands: &[Command<'_>]) -> Result<()> {
     let encoder = command
         .computeCommandEncoderWithDispatchType(MTLDispatchType::Concurrent)
-        .ok_or_else(|| DriverError::Failed("Metal gave no encoder".into()))?;
+        .ok_or_else(|| DriverError::Failed("Metal could not create an encoder".into()))?;
     let encoder = Encoder(encoder);
     for item in commands {
         match item {
@@ -127,11 +126,11 @@ fn encode(command: &ProtocolObject<dyn MTLCommandBuffer>, commands: &[Command<'_
 fn launch(encoder: &ProtocolObject<dyn MTLComputeCommandEncoder>, dispatch: &Dispatch<'_>) -> Result<()> {
     let pipeline: &ApplePipeline = (&**dispatch.pipeline as &dyn Any)
         .downcast_ref()
-        .ok_or_else(|| DriverError::Failed("a pipeline of another device was used".into()))?;
+        .ok_or_else(|| DriverError::Failed("cannot use a pipeline of another device".into()))?;
     let threads: u64 = dispatch.threads.iter().map(|&n| u64::from(n)).product();
     if threads == 0 || threads > u64::from(pipeline.max_threads()) {
         return Err(DriverError::Failed(format!(
-            "{}: groups of {threads} threads; the kernel takes 1 to {}",
+            "{}: threadgroups of {threads} threads; the kernel supports 1 to {}",
             dispatch.label,
             pipeline.max_threads()
         )));

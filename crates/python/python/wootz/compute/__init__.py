@@ -1,4 +1,4 @@
-"""One face of all devices: memory, kernels and timing.
+"""A common interface to all devices: memory, kernels and timing.
 
 >>> import numpy as np
 >>> from wootz.compute import CpuBackend

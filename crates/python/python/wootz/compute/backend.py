@@ -14,7 +14,7 @@ __all__ = ["Backend", "BackendType", "CpuBackend", "KernelExecutionResult", "Met
 
 
 class BackendType(enum.Enum):
-    """The kinds of backends; the value is the device's name."""
+    """Kinds of backends; the value is the device's name."""
 
     CPU = "cpu"
     METAL = "metal"
@@ -23,44 +23,44 @@ class BackendType(enum.Enum):
 
 @dataclass
 class KernelExecutionResult:
-    """How a kernel ran, and what it gave."""
+    """The result of a kernel, and how it ran."""
 
     success: bool
-    #: How long the device worked, where it measures that; else from the call to the end of the work as the host saw it.
+    #: Time on the device, if the device measures it; otherwise from the call to the end of the work, as seen by the host.
     execution_time_ms: float
-    #: What went wrong, if anything did.
+    #: The error, if any.
     error: Exception | None = None
-    #: What the kernel returned, as arrays on the device.
+    #: The kernel's results, as arrays on the device.
     results: tuple = ()
-    #: Whose clock the time is of: ``device`` or ``host``.
+    #: The clock that measured the time: ``device`` or ``host``.
     clock: str = "host"
 
     def raise_for_error(self):
-        """Raises what went wrong, if anything did; returns the result otherwise."""
+        """Raises the error, if any; otherwise returns the result."""
         if self.error is not None:
             raise self.error
         return self
 
 
 class Backend:
-    """A device's memory and kernels. Made of a name: see :class:`CpuBackend`, :class:`MetalBackend`, :class:`WebGpuBackend`.
+    """A device's memory and kernels. Create one with :class:`CpuBackend`, :class:`MetalBackend`, :class:`WebGpuBackend`.
 
-    ``convert_float64`` lets arrays of float64 become float32 on a device that has no float64; otherwise they are refused.
+    ``convert_float64`` converts float64 arrays to float32 on devices without float64; otherwise they are rejected.
     All methods may be called from many threads.
     """
 
     backend_type: BackendType
-    #: The language of kernels given as source, or None.
+    #: The language of source kernels, or None.
     language: str | None = None
 
     def __init__(self, device_id=0, *, convert_float64=False):
         if device_id != 0:
-            raise ArgumentError(f"{type(self).__name__}: there is device 0, not {device_id}")
+            raise ArgumentError(f"{type(self).__name__}: no device {device_id}; the only device is 0")
         self._id = device_id
         self._convert = convert_float64
         self._lock = threading.RLock()
         self._launching = threading.RLock()
-        #: Arrays that were allocated or copied here and not freed, by identity while they live.
+        #: Arrays allocated or copied here and not freed, by identity while they are alive.
         self._buffers = weakref.WeakValueDictionary()
         self._kernels = weakref.WeakKeyDictionary()
 
@@ -74,21 +74,21 @@ class Backend:
         """The device behind the backend."""
         if not self.is_available:
             names = ", ".join(device.name for device in devices())
-            raise BackendNotAvailableError(f"there is no {self.backend_type.value} device here; there are: {names}")
+            raise BackendNotAvailableError(f"no {self.backend_type.value} device on this machine; available: {names}")
         return Device(self.backend_type.value)
 
     @property
     def device_count(self):
-        """How many such devices there are."""
+        """The number of such devices."""
         return sum(device.name == self.backend_type.value for device in devices())
 
     @property
     def device_id(self):
-        """Which of them this is."""
+        """The index of this device."""
         return self._id
 
     def _dtype(self, dtype):
-        """The dtype as the device has it: float64 may become float32, if that was asked for."""
+        """The device's dtype for a dtype: float64 becomes float32 if conversion was requested."""
         dtype = DType(dtype)
         reason = self.device.refuses(dtype)
         if reason is None:
@@ -105,10 +105,10 @@ class Backend:
         return self._place(value if isinstance(value, Array) else asarray(value, device="cpu"))
 
     def _place(self, array):
-        """An array on this device, in a dtype that the device has."""
+        """An array on this device, in a supported dtype."""
         dtype = self._dtype(array.dtype)
         if array.dtype != dtype:
-            # Converted where it is: the device may not even be able to read it.
+            # Convert where the array is: the device may not be able to read it.
             array = array.astype(dtype).eval()
         return array if array.device == self.device else array.to_device(self.device)
 
@@ -118,61 +118,61 @@ class Backend:
         return array
 
     def allocate(self, shape, dtype):
-        """Memory on the device as an array; its values are unspecified."""
+        """Allocates an array on the device; its values are unspecified."""
         return self.allocate_zeros(shape, dtype)
 
     def allocate_zeros(self, shape, dtype):
-        """An array of zeros in memory of its own on the device."""
+        """Allocates an array of zeros on the device."""
         array = _native.full(shape, 0, dtype=self._dtype(dtype), device=self.device)
         return self._register(array.copy())
 
     def free(self, array):
-        """Gives an array's memory back now. The array is empty from then on; arrays made from it live on."""
+        """Frees an array's memory now. The array becomes empty; arrays computed from it stay valid."""
         with self._lock:
             if not isinstance(array, Array) or self._buffers.get(id(array)) is not array:
-                raise BufferError("free: this array was not allocated here, or was freed before")
+                raise BufferError("free: this array was not allocated by this backend, or has already been freed")
             del self._buffers[id(array)]
         array._set(_native.full((0,), 0, dtype=array.dtype, device=self.device))
 
     def copy_to_device(self, host_array):
-        """A copy of a host array on the device."""
+        """Copies a host array to the device."""
         source = asarray(host_array, device="cpu")
         placed = self._place(source)
         return self._register(placed.copy() if source.device == self.device else placed.eval())
 
     def copy_to_host(self, device_array):
-        """A NumPy array with an array's values, which may be changed."""
+        """Copies an array to a writable NumPy array."""
         if not isinstance(device_array, Array):
-            raise ConversionError(f"copy_to_host: an array is needed, not {type(device_array).__name__}")
+            raise ConversionError(f"copy_to_host: expected an array, not {type(device_array).__name__}")
         return device_array.numpy(copy=True)
 
     def synchronize(self):
-        """Computes every array of this backend that is not computed yet."""
+        """Evaluates all pending arrays of this backend."""
         with self._lock:
             arrays = list(self._buffers.values())
         _native.eval(*arrays)
 
     def compile_kernel(self, kernel, signature=None, *, constants=None, shape=None):
-        """A kernel for this backend: from a Python function over arrays, traced once for each signature, or from source
+        """A kernel for this backend: from a Python function over arrays, traced once per signature, or from source
         text in the device's language with a signature such as ``"name(float32, float32) -> float32"``."""
         if callable(kernel):
             return Kernel(kernel, self)
         if not isinstance(kernel, str):
-            raise ConversionError(f"a kernel is a function or source text, not {type(kernel).__name__}")
+            raise ConversionError(f"a kernel must be a function or source text, not {type(kernel).__name__}")
         if self.language is None:
-            raise KernelError(f"{self.backend_type.value} runs functions; kernels as source are for metal and webgpu")
+            raise KernelError(f"{self.backend_type.value} only runs functions; source kernels need metal or webgpu")
         return SourceKernel(self, kernel, signature, language=self.language, constants=constants, shape=shape)
 
     def execute_kernel(self, kernel, grid_size, block_size, *args):
-        """Runs a kernel, or a function, and waits for it. Whatever it raises is in the result."""
+        """Runs a kernel, or a function, and waits for it. Exceptions are returned in the result."""
         if isinstance(kernel, (Kernel, SourceKernel)):
             runnable = kernel
         elif callable(kernel):
             runnable = self._known(kernel)
         else:
-            raise ConversionError(f"a kernel is a function or a compiled kernel, not {type(kernel).__name__}")
+            raise ConversionError(f"a kernel must be a function or a compiled kernel, not {type(kernel).__name__}")
         try:
-            # One at a time, so that the device's clock speaks of this kernel.
+            # One at a time, so that the device's clock measures only this kernel.
             with self._launching:
                 results, seconds = runnable.launch(self, grid_size, block_size, args)
                 measured = self.device.last_run_seconds()
@@ -183,7 +183,7 @@ class Backend:
         return KernelExecutionResult(True, (seconds if measured is None else measured) * 1e3, None, results, clock)
 
     def _known(self, function):
-        """The kernel of a function, made at its first use and kept while the function lives."""
+        """The kernel of a function, created at first use and kept while the function lives."""
         with self._lock:
             try:
                 kernel = self._kernels.get(function)
@@ -197,8 +197,8 @@ class Backend:
             return kernel
 
     def get_memory_info(self):
-        """Bytes in arrays of this backend (``allocated``), how many they are (``buffer_count``), and of the whole device
-        the bytes kept for reuse (``cache_memory``) and the most that were in use (``peak_memory``)."""
+        """Bytes in this backend's arrays (``allocated``), their number (``buffer_count``), and for the whole device
+        the bytes cached for reuse (``cache_memory``) and the peak use (``peak_memory``)."""
         memory = self.device.memory()
         with self._lock:
             arrays = list(self._buffers.values())
@@ -210,7 +210,7 @@ class Backend:
         }
 
     def clear_cache(self):
-        """Gives memory that is kept for reuse back to the system."""
+        """Returns cached memory to the system."""
         self.device.trim()
 
     def __repr__(self):
@@ -219,20 +219,20 @@ class Backend:
 
 
 def _weakly(function):
-    """A function that calls another without keeping it alive."""
+    """Calls a function without keeping it alive."""
     reference = weakref.ref(function)
 
     def call(*args):
         target = reference()
         if target is None:
-            raise KernelError("the function of this kernel is gone")
+            raise KernelError("the function of this kernel no longer exists")
         return target(*args)
 
     return call
 
 
 class CpuBackend(Backend):
-    """The host's cores."""
+    """The host's CPU."""
 
     backend_type = BackendType.CPU
 
@@ -252,5 +252,5 @@ class WebGpuBackend(Backend):
 
 
 def available_backends():
-    """A backend for each kind of device that this machine has."""
+    """One backend per kind of device that this machine has."""
     return [made for made in (kind() for kind in (CpuBackend, MetalBackend, WebGpuBackend)) if made.is_available]

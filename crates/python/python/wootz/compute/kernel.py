@@ -1,4 +1,4 @@
-"""Kernels: functions of arrays, traced once, and source text in a device's own language."""
+"""Kernels: traced functions of arrays, and source in a device's own language."""
 
 import re
 import threading
@@ -14,20 +14,20 @@ __all__ = ["Kernel", "SourceKernel", "get_elementwise_kernel", "get_matrix_multi
 
 
 def _workgroup_size(source):
-    """The group size that a WGSL text states in plain numbers, or None."""
+    """The workgroup size that WGSL source states in literals, or None."""
     found = re.search(r"@workgroup_size\s*\(\s*([0-9,\s]+?)\s*,?\s*\)", source)
     return tuple(int(part) for part in found.group(1).split(",")) if found else None
 
 
 class Kernel:
-    """A Python function over arrays, traced once for each signature and then run as one plan.
+    """A Python function over arrays, traced once per signature and then run as a single plan.
 
-    Takes arrays of NumPy too; they go to the kernel's device, or to that of the first array among the arguments.
+    Also takes NumPy arrays, which are copied to the kernel's device, or to that of the first array argument.
     """
 
     def __init__(self, function, backend=None):
         if not callable(function):
-            raise ConversionError(f"a kernel is a function, not {type(function).__name__}")
+            raise ConversionError(f"a kernel must be a function, not {type(function).__name__}")
         self.name = getattr(function, "__name__", type(function).__name__)
         self.backend = backend
         self._compiled = Compiled(function, None if backend is None else backend.device)
@@ -46,7 +46,7 @@ class Kernel:
         return placed[0] if placed else None
 
     def launch(self, backend, grid_size, block_size, args):
-        """Runs on a backend; the results, and the seconds it took as the host saw it. The grid is the plan's own matter."""
+        """Runs on a backend; returns the results, and the time in seconds as seen by the host. The plan determines the grid."""
         args = [backend._bring(arg) for arg in args]
         start = time.perf_counter()
         value = self._compiled(*args)
@@ -62,8 +62,8 @@ _SIGNATURE = re.compile(r"^\s*(\w+)\s*\(([^()]*)\)\s*->\s*(\w+)\s*$")
 
 
 class SourceKernel:
-    """A kernel in MSL or WGSL: it reads its inputs in row-major order, one binding each in their order, and writes one
-    result, the binding after them.
+    """A kernel in MSL or WGSL: it reads its inputs in row-major order, one binding each, and writes one
+    result, at the binding after them.
 
     The signature names the function, the dtypes of its inputs and that of its result: ``"scale(float32, float32) ->
     float32"``.
@@ -71,10 +71,10 @@ class SourceKernel:
 
     def __init__(self, backend, source, signature, *, language, constants=None, shape=None):
         if not isinstance(signature, str):
-            raise KernelError("a kernel given as source needs a signature such as 'name(float32, float32) -> float32'")
+            raise KernelError("a source kernel needs a signature such as 'name(float32, float32) -> float32'")
         match = _SIGNATURE.match(signature)
         if match is None:
-            raise KernelError(f"signature {signature!r} does not read as 'name(float32, float32) -> float32'")
+            raise KernelError(f"invalid signature {signature!r}; expected e.g. 'name(float32, float32) -> float32'")
         self.backend, self.source, self.language = backend, source, language
         self.name = match[1]
         self.inputs = [DType(each.split()[0]) for each in match[2].split(",") if each.strip()]
@@ -83,20 +83,20 @@ class SourceKernel:
         self.shape = shape
 
     def __call__(self, *args, grid=None, block=None, shape=None):
-        """Runs the kernel; the grid is one thread for each element of the result unless told otherwise."""
+        """Runs the kernel; by default the grid has one thread per element of the result."""
         (result,), _ = self._run(args, grid, block, shape)
         return result
 
     def launch(self, backend, grid_size, block_size, args):
-        """Runs on a backend: ``grid_size`` threads in groups of ``block_size``. An argument beyond the inputs is an array
-        that takes the result."""
+        """Runs on a backend: ``grid_size`` threads in groups of ``block_size``. An extra argument is an array
+        that receives the result."""
         if backend.device != self.backend.device:
             raise KernelError(f"{self.name} was compiled for {self.backend.device}, not for {backend.device}")
         out = None
         if len(args) == len(self.inputs) + 1:
             *args, out = args
             if not isinstance(out, Array) or out.dtype != self.output:
-                raise DTypeError(f"{self.name}: the result goes to an array of {self.output}")
+                raise DTypeError(f"{self.name}: the result needs an array of {self.output}")
         results, seconds = self._run(args, grid_size, block_size, None if out is None else out.shape)
         if out is not None:
             out._set(results[0])
@@ -104,21 +104,21 @@ class SourceKernel:
 
     def _run(self, args, grid, block, shape):
         if len(args) != len(self.inputs):
-            raise ArgumentError(f"{self.name}: {len(args)} arguments for {len(self.inputs)} inputs")
+            raise ArgumentError(f"{self.name}: got {len(args)} arguments for {len(self.inputs)} inputs")
         arrays = []
         for arg, dtype in zip(args, self.inputs):
             if isinstance(arg, (bool, int, float)):
                 arg = asarray([arg], dtype=dtype)
             array = self.backend._bring(arg)
             if array.dtype != dtype:
-                raise DTypeError(f"{self.name}: {array.dtype} was given where the signature says {dtype}")
+                raise DTypeError(f"{self.name}: got {array.dtype} where the signature says {dtype}")
             arrays.append(array)
         shape = shape or self.shape or (arrays[0].shape if arrays else (1,))
         count = 1
         for extent in shape:
             count *= extent
         grid = _triple(grid or (count,), "grid_size")
-        # WGSL states its group size in the text; a size given from outside could only contradict it.
+        # WGSL source states its workgroup size; one given here could only contradict it.
         block = _triple(_workgroup_size(self.source) or block or (min(count, 256) or 1,), "block_size")
         source = {
             "language": self.language,
@@ -145,7 +145,7 @@ class SourceKernel:
 def _triple(value, name):
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(values) <= 3 or any(not isinstance(v, int) or v < 1 for v in values):
-        raise ArgumentError(f"{name}: one to three sizes of 1 or more are needed, not {value!r}")
+        raise ArgumentError(f"{name}: expected one to three positive sizes, not {value!r}")
     return values + (1,) * (3 - len(values))
 
 
@@ -158,27 +158,27 @@ def _matrix_multiply(a, b):
 
 
 def get_vector_add_kernel():
-    """The sum of two arrays, on the device that they are on."""
+    """The sum of two arrays, on their device."""
     return Kernel(_vector_add)
 
 
 def get_matrix_multiply_kernel():
-    """The product of two matrices, on the device that they are on."""
+    """The product of two matrices, on their device."""
     return Kernel(_matrix_multiply)
 
 
 def get_elementwise_kernel(operation):
-    """An op of the elementwise table by its name, or by the standard's name for it."""
+    """An op of the elementwise table by its name, or by the standard's."""
     table = {name: arity for name, arity, _ in _native._op_table()}
     name = {**ALIASES, "multiply": "mul", "power": "pow"}.get(operation, operation)
     if name not in table:
-        raise ArgumentError(f"no elementwise op is called {operation!r}; there are {', '.join(sorted(table))}")
+        raise ArgumentError(f"unknown elementwise op {operation!r}; use one of {', '.join(sorted(table))}")
     op = getattr(_native, name)
     names = ["x", "y", "z"][: table[name]]
 
     def kernel(*arrays):
         if len(arrays) != len(names):
-            raise ArgumentError(f"{operation}: {len(arrays)} arguments for {len(names)}")
+            raise ArgumentError(f"{operation}: got {len(arrays)} arguments, expected {len(names)}")
         return op(*arrays)
 
     kernel.__name__ = operation

@@ -1,4 +1,4 @@
-"""One buffer with two views, kept coherent."""
+"""A buffer with coherent host and device views."""
 
 import contextlib
 import enum
@@ -14,7 +14,7 @@ __all__ = ["BufferState", "UnifiedBuffer"]
 
 
 class BufferState(enum.Enum):
-    """Which side has the newest values."""
+    """The side that has the newest values."""
 
     UNALLOCATED = "unallocated"
     CLEAN = "clean"
@@ -26,10 +26,10 @@ class BufferState(enum.Enum):
 class UnifiedBuffer:
     """Host and device views of one buffer.
 
-    ``host`` is a NumPy array that may be written to; ``device`` is an array on the device. Reading a side brings it up to
-    date first. As long as somebody holds a writable view of the host side, the host side counts as written, so that no
-    write is lost; :meth:`host_write` says exactly when it is written. Assigning to ``device`` makes the device side the
-    newest. Values written on both sides at once are an error, not a guess. All methods may be called from many threads.
+    ``host`` is a writable NumPy array; ``device`` is an array on the device. Reading a side brings it up to
+    date first. While a writable view of the host side exists, the host side counts as written, so that no
+    write is lost; :meth:`host_write` delimits writes exactly. Assigning to ``device`` makes the device side the
+    newest. Writing both sides at once is an error. All methods may be called from many threads.
     """
 
     def __init__(self, shape, dtype="float32", *, backend=None):
@@ -40,9 +40,9 @@ class UnifiedBuffer:
         self._state = BufferState.UNALLOCATED
         self._host = None
         self._device = None
-        #: The writable view that was handed out, while somebody holds it.
+        #: The writable view that was handed out, while it is alive.
         self._view = None
-        #: What the host side held when the device side became the newest, if it could still be written.
+        #: Contents of the host side when the device side became the newest, if the host could still be written.
         self._seen = None
 
     shape = property(lambda self: self._shape, doc="The extent of each axis.")
@@ -51,13 +51,13 @@ class UnifiedBuffer:
 
     @property
     def state(self):
-        """Which side has the newest values."""
+        """The side that has the newest values."""
         with self._lock:
             self._notice()
             return self._state
 
     def allocate(self):
-        """Makes both sides, filled with zeros. Done by the first use, too."""
+        """Allocates both sides, filled with zeros. The first use does this too."""
         import numpy
 
         with self._lock:
@@ -69,7 +69,7 @@ class UnifiedBuffer:
         return self
 
     def free(self):
-        """Gives the memory back. The buffer cannot be used any more."""
+        """Frees the memory. The buffer cannot be used any more."""
         with self._lock:
             self._alive()
             self._host = self._device = self._view = None
@@ -77,7 +77,7 @@ class UnifiedBuffer:
 
     def _alive(self):
         if self._state is BufferState.FREED:
-            raise BufferError("this UnifiedBuffer was freed")
+            raise BufferError("this UnifiedBuffer has been freed")
 
     def _ready(self):
         self._alive()
@@ -85,11 +85,11 @@ class UnifiedBuffer:
         self._notice()
 
     def _held(self):
-        """Whether somebody holds a writable view of the host side."""
+        """Whether a writable view of the host side is alive."""
         return self._view is not None and self._view() is not None
 
     def _notice(self):
-        """A writable view that somebody holds may have been written to."""
+        """A live writable view may have been written to."""
         if self._state is BufferState.CLEAN and self._held():
             self._state = BufferState.HOST_DIRTY
 
@@ -99,7 +99,7 @@ class UnifiedBuffer:
     def _to_host(self):
         if self._state is BufferState.DEVICE_DIRTY:
             if self._seen is not None and self._digest() != self._seen:
-                raise BufferError("the host side was written after the device side, from an older view: both have new values")
+                raise BufferError("the host side was written through an old view after the device side was modified: both sides have new values")
             self._host[...] = self._device.numpy()
             self._seen = None
             self._state = BufferState.CLEAN
@@ -111,7 +111,7 @@ class UnifiedBuffer:
 
     @property
     def host(self):
-        """The values as a NumPy array, up to date, that may be written to."""
+        """The values as a writable NumPy array, up to date."""
         with self._lock:
             self._ready()
             self._to_host()
@@ -124,7 +124,7 @@ class UnifiedBuffer:
 
     @property
     def host_read(self):
-        """The values as a NumPy array, up to date, read-only."""
+        """The values as a read-only NumPy array, up to date."""
         with self._lock:
             self._ready()
             self._to_host()
@@ -134,7 +134,7 @@ class UnifiedBuffer:
 
     @contextlib.contextmanager
     def host_write(self):
-        """The host side for writing; other threads wait. Afterwards it is the newest, and nothing else is assumed."""
+        """The host side for writing; other threads wait. Afterwards the host side is the newest."""
         with self._lock:
             self._ready()
             self._to_host()
@@ -159,23 +159,23 @@ class UnifiedBuffer:
         with self._lock:
             self._ready()
             if not isinstance(array, Array):
-                raise DTypeError(f"the device side is an array, not {type(array).__name__}")
+                raise DTypeError(f"the device side must be an array, not {type(array).__name__}")
             if array.shape != self._shape:
-                raise ShapeError(f"an array of shape {array.shape} for a buffer of shape {self._shape}")
+                raise ShapeError(f"got an array of shape {array.shape} for a buffer of shape {self._shape}")
             if array.dtype != self._dtype:
-                raise DTypeError(f"an array of {array.dtype} for a buffer of {self._dtype}")
+                raise DTypeError(f"got an array of {array.dtype} for a buffer of {self._dtype}")
             self._device = self._backend._bring(array)
             self._mark_device()
 
     @property
     def metal(self):
-        """The device side, where that is Metal."""
+        """The device side, if it is on Metal."""
         if self._backend.backend_type.value != "metal":
             raise BufferError(f"this buffer is on {self._backend.backend_type.value}, not on metal")
         return self.device
 
     def update(self, function):
-        """Replaces the device side by a function of it; other threads wait."""
+        """Replaces the device side with a function of it; other threads wait."""
         with self._lock:
             self.device = function(self.device)
         return self
@@ -185,15 +185,15 @@ class UnifiedBuffer:
         self._seen = self._digest() if self._held() else None
 
     def mark_host_dirty(self):
-        """Says that the host side was written."""
+        """Marks the host side as modified."""
         with self._lock:
             self._ready()
             if self._state is BufferState.DEVICE_DIRTY:
-                raise BufferError("the device side has values that the host side has not seen: both would be new")
+                raise BufferError("the device side has values that the host side does not have yet: both sides would have new values")
             self._state = BufferState.HOST_DIRTY
 
     def mark_device_dirty(self):
-        """Says that the device side was written."""
+        """Marks the device side as modified."""
         with self._lock:
             self._ready()
             self._mark_device()

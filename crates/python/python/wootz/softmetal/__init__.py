@@ -1,8 +1,9 @@
-"""SoftMetal from Python: Metal kernels compiled, checked, run and counted on any machine.
+"""SoftMetal from Python: compile, check, run and profile Metal kernels on any machine.
 
 >>> import numpy as np
 >>> from wootz import softmetal
 >>> source = '''
+... #include <metal_stdlib>
 ... kernel void twice(device float *x, uint i [[thread_position_in_grid]]) { x[i] *= 2; }
 ... '''
 >>> result = softmetal.run(source, "twice", np.array([1, 2, 3], np.float32), grid=3)
@@ -21,7 +22,7 @@ from ..errors import ArgumentError, ConversionError, KernelError
 
 __all__ = ["Binding", "CheckResult", "Counters", "Device", "Library", "Report", "RunResult", "check", "run"]
 
-# Scalar types of the Metal language, with the letters of the struct module.
+# Scalar types of the Metal language, with their struct module format characters.
 _SCALARS = {
     "bool": "?", "char": "b", "uchar": "B", "short": "h", "ushort": "H", "int": "i", "uint": "I", "long": "q",
     "ulong": "Q", "half": "e", "float": "f",
@@ -45,7 +46,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Report:
-    """A finding of the checker: what a kernel did wrong, where, and which thread."""
+    """A finding of the checker: the error, its location, and the thread."""
 
     kind: str
     kernel: str
@@ -64,7 +65,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Counters:
-    """Exact counts of one dispatch."""
+    """Exact counts for one dispatch."""
 
     threadgroups: int = 0
     threads: int = 0
@@ -88,7 +89,7 @@ class Counters:
 
 @dataclass
 class RunResult:
-    """What a kernel left behind: arrays by parameter name, findings, counts, and the software device's own time."""
+    """The results of a kernel: arrays by parameter name, findings, counts, and the device's own time."""
 
     outputs: dict
     reports: list
@@ -98,14 +99,14 @@ class RunResult:
 
     @property
     def ok(self):
-        """Whether the kernel ended well and the checker found nothing."""
+        """Whether the kernel succeeded and the checker found nothing."""
         return self.error is None
 
     def __getitem__(self, name):
         return self.outputs[name]
 
     def raise_for_error(self):
-        """Raises what went wrong, if anything did."""
+        """Raises the error, if any."""
         if self.error is not None:
             raise KernelError(self.error)
         return self
@@ -113,7 +114,7 @@ class RunResult:
 
 @dataclass
 class CheckResult:
-    """The kernels of a source that compile, and why others do not."""
+    """The kernels of a source that compile, and the errors of the others."""
 
     kernels: list
     errors: dict = field(default_factory=dict)
@@ -125,28 +126,28 @@ class CheckResult:
 
 
 def _read(source, file_name):
-    """The text of a source, which is given as such or by path, and its name in messages."""
+    """The text and name of a source, which is given as text or path."""
     if isinstance(source, _os.PathLike):
         path = _os.fspath(source)
         with open(path, encoding="utf-8") as file:
             return file.read(), file_name or path
     if not isinstance(source, str):
-        raise ConversionError(f"Metal source is text or a path, not {type(source).__name__}")
+        raise ConversionError(f"Metal source must be text or a path, not {type(source).__name__}")
     return source, file_name or "program.metal"
 
 
 def _triple(value, name):
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if not 1 <= len(values) <= 3 or any(not isinstance(v, int) or v < 0 for v in values):
-        raise ArgumentError(f"{name}: one to three sizes of 0 or more are needed, not {value!r}")
+        raise ArgumentError(f"{name}: expected one to three non-negative sizes, not {value!r}")
     return values + (1,) * (3 - len(values))
 
 
 class Device:
     """A software Metal device.
 
-    ``check`` watches every access of a kernel, ``profile`` counts what it does, ``shuffle`` runs threads in an order of
-    its own, ``time_limit`` ends kernels that do not end.
+    ``check`` checks every memory access of a kernel, ``profile`` counts operations, ``shuffle`` shuffles the order of
+    threads, ``time_limit`` stops kernels that run too long.
     """
 
     def __init__(
@@ -180,7 +181,7 @@ class Device:
 
 
 class Library:
-    """Metal source that was read."""
+    """A Metal source."""
 
     def __init__(self, native):
         self._native = native
@@ -195,15 +196,15 @@ class Library:
         return [Binding(**each) for each in _json.loads(self._native.bindings(kernel))]
 
     def check(self, *kernels):
-        """Compiles kernels (all, where none is named) without running them."""
+        """Compiles kernels (all, if none is named) without running them."""
         names = list(kernels) or self.functions
         errors = self._native.check(names)
         return CheckResult(names, {name: error for name, error in zip(names, errors) if error is not None})
 
     def run(self, kernel, /, *args, grid=None, groups=None, threads=None, constants=None, threadgroup=None, **named):
-        """Runs a kernel over NumPy arrays and numbers, in the order of its parameters or by their names.
+        """Runs a kernel with NumPy arrays and numbers, in the order of its parameters or by name.
 
-        ``grid`` counts threads, ``groups`` threadgroups. The arrays that were given stay as they are: what the kernel
+        ``grid`` counts threads, ``groups`` threadgroups. The given arrays are not modified: what the kernel
         wrote is in the result. Findings of the checker and faults are in the result too; ``raise_for_error`` raises them.
         """
         import numpy
@@ -222,7 +223,7 @@ class Library:
             arrays[binding.index] = (binding, array)
             buffers.append((binding.index, numpy.ascontiguousarray(array).tobytes()))
         if (grid is None) == (groups is None):
-            raise ArgumentError("run: either grid (threads) or groups (threadgroups) is needed")
+            raise ArgumentError("run: pass either grid (threads) or groups (threadgroups)")
         size = _triple(grid if groups is None else groups, "grid" if groups is None else "groups")
         if threads is None:
             threads = min(size[0], 256) if groups is None else 1
@@ -259,20 +260,20 @@ def _report(facts):
 
 
 def _bind(kernel, bindings, args, named):
-    """Arguments by the names of the parameters they belong to."""
+    """Arguments by parameter name."""
     names = [b.name for b in bindings]
     if len(args) > len(names):
-        raise ArgumentError(f"{kernel}: {len(args)} arguments for {len(names)} parameters ({', '.join(names)})")
+        raise ArgumentError(f"{kernel}: got {len(args)} arguments for {len(names)} parameters ({', '.join(names)})")
     given = dict(zip(names, args))
     for name, value in named.items():
         if name not in names:
-            raise ArgumentError(f"{kernel}: no parameter is called {name!r}; there are {', '.join(names)}")
+            raise ArgumentError(f"{kernel}: no parameter {name!r}; the parameters are {', '.join(names)}")
         if name in given:
-            raise ArgumentError(f"{kernel}: {name!r} is given twice")
+            raise ArgumentError(f"{kernel}: got {name!r} twice")
         given[name] = value
     missing = [b.name for b in bindings if b.name not in given and b.condition is None]
     if missing:
-        raise ArgumentError(f"{kernel}: nothing is given for {', '.join(missing)}")
+        raise ArgumentError(f"{kernel}: missing arguments: {', '.join(missing)}")
     return given
 
 
@@ -280,7 +281,7 @@ def _scalar(binding, value):
     kind = binding.type_name.replace("const", "").replace("&", "").strip()
     letter = _SCALARS.get(kind)
     if letter is None:
-        raise ArgumentError(f"{binding.name}: a number cannot be given for {binding.type_name!r}; give an array")
+        raise ArgumentError(f"{binding.name}: {binding.type_name!r} needs an array, not a number")
     try:
         return _struct.pack("=" + letter, value if letter in "?ef" else int(value))
     except (_struct.error, OverflowError) as error:
@@ -294,19 +295,19 @@ def _constant(name, value):
     else:
         kind = {bool: "bool", int: "int", float: "float"}.get(type(value))
         if kind is None:
-            raise ArgumentError(f"constant {name}: a number, or a pair of type and number, is needed")
+            raise ArgumentError(f"constant {name}: expected a number, or a pair of type and number")
     return (str(name), kind, float(value))
 
 
 def check(source, *kernels, family="apple7", file_name=None, defines=None, include_dirs=()):
-    """Compiles the kernels of a source, which is text or a path, without running them."""
+    """Compiles the kernels of a source, given as text or path, without running them."""
     device = Device(family=family)
     library = device.library(source, file_name=file_name, defines=defines, include_dirs=include_dirs)
     return library.check(*kernels)
 
 
 def run(source, kernel, /, *args, check=True, profile=True, defines=None, include_dirs=(), file_name=None, **options):
-    """Runs a kernel of a source, checked and counted unless told otherwise. See :meth:`Library.run`."""
+    """Runs a kernel of a source, by default with the checker and profiler. See :meth:`Library.run`."""
     settings = {
         key: options.pop(key)
         for key in ("family", "simd_width", "max_reports", "shuffle", "time_limit")

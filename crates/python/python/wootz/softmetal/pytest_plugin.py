@@ -1,11 +1,11 @@
-"""A pytest fixture for people who test their ``.metal`` files."""
+"""A pytest fixture for testing ``.metal`` files."""
 
 import pytest
 
 
 @pytest.fixture
 def softmetal():
-    """Runs kernels with the checker on, and fails the test at once when it finds something.
+    """Runs kernels with the checker on, and fails the test immediately if it finds something.
 
     ``result = softmetal("kernels.metal", "name", array, …, grid=…)``; a path, or source text with a newline in it.
     """

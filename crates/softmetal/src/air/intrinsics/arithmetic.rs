@@ -1,4 +1,4 @@
-//! Functions of numbers alone.
+//! Purely numeric functions.
 
 use super::{Body, Declared};
 use crate::air::text::vector;

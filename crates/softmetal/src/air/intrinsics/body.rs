@@ -1,4 +1,4 @@
-//! The text of one definition while it grows.
+//! A builder for the text of a definition.
 
 use super::Declared;
 use crate::air::text::vector;

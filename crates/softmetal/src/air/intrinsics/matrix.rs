@@ -1,5 +1,5 @@
-//! 8×8 matrices of a simdgroup. A value of 64 elements stands for the matrix; the first two are the lane's own, and the
-//! others mean nothing.
+//! 8×8 simdgroup matrices. A matrix is represented by a value of 64 elements; the first two are the lane's own, and
+//! the others are unused.
 
 use super::{Body, Declared};
 use crate::air::text::vector;

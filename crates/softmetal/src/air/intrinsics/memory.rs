@@ -1,4 +1,4 @@
-//! Atomics, fences, coherent accesses, and what the compiler itself asks of the device.
+//! Atomics, fences, coherent accesses, and queries that the compiler inserts.
 
 use super::{Body, Declared};
 

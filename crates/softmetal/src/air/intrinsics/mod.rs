@@ -1,7 +1,7 @@
 //! Apple's intrinsics: each `air.*` function that a kernel declares gets a definition in LLVM text.
 //!
-//! Arithmetic becomes instructions or LLVM's own intrinsics; what needs other threads or the device calls the C functions
-//! of `shim/air.cpp`. A name that no table has is an error that names it: nothing is guessed.
+//! Arithmetic becomes instructions or LLVM's own intrinsics; operations that involve other threads or the device call
+//! the C functions of `shim/air.cpp`. A name that is in no table is an error that names it: nothing is guessed.
 
 mod arithmetic;
 mod body;

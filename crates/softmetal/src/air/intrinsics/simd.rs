@@ -1,5 +1,5 @@
-//! Barriers, and functions of a simdgroup or a quad. The runtime library has one function for each scalar type; vectors go element by
-//! element.
+//! Barriers, and simdgroup and quad functions. The runtime library has one function per scalar type; vectors are
+//! processed element by element.
 
 use super::{Body, Declared};
 use crate::air::text::vector;

@@ -1,4 +1,4 @@
-//! How fast SoftMetal runs: each kernel beside the same work as a plain Rust loop, as a ratio.
+//! SoftMetal's speed: each kernel compared with the same work as a plain Rust loop, as a ratio.
 //!
 //! `cargo run --release -p softmetal --bin softmetal-bench`
 

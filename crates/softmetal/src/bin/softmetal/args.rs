@@ -1,4 +1,4 @@
-//! The command line.
+//! Command-line arguments.
 
 use clap::{Args, Parser, Subcommand};
 use softmetal::{CompileOptions, Device, DeviceOptions, Error, Family, Library, Result};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Parser)]
 #[command(name = "softmetal", version, about)]
 pub struct Cli {
-    /// What to do.
+    /// The command line.
     #[command(subcommand)]
     pub verb: Verb,
 }
@@ -16,31 +16,31 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Print the kernels of a file with their bindings
+    /// List the kernels of a file with their bindings
     List(ListArgs),
-    /// Compile every kernel of the files; one line each, totals last
+    /// Compile every kernel of the files; prints one line per kernel and a summary
     Check(CheckArgs),
     /// Run one kernel
     Run(Box<RunArgs>),
-    /// Run the cases of a softmetal.toml and compare with expected arrays
+    /// Run the cases in a softmetal.toml and compare the results with expected arrays
     Test(TestArgs),
 }
 
-/// How sources are read.
+/// Compiler options.
 #[derive(Debug, Clone, Args)]
 pub struct SourceArgs {
-    /// Folder for #include (repeatable)
+    /// Folder to search for #include (may be repeated)
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
-    /// Macro, NAME or NAME=VALUE (repeatable)
+    /// Macro to define: NAME or NAME=VALUE (may be repeated)
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub define: Vec<String>,
-    /// Metal language version, such as 3.1
+    /// Metal language version, e.g. 3.1
     #[arg(long = "std", value_name = "VERSION", default_value = "3.2")]
     pub std: String,
-    /// GPU family: mac2, apple7, apple8, apple9, apple10
-    #[arg(long, default_value = "apple7")]
-    pub family: String,
+    /// GPU family: mac2, apple7, apple8, apple9, apple10 [default: apple7; to check: all that the language has]
+    #[arg(long)]
+    pub family: Option<String>,
     /// Fuse multiplications and additions only within an expression
     #[arg(long)]
     pub no_fast_math: bool,
@@ -68,7 +68,7 @@ impl SourceArgs {
     }
 
     fn version(&self) -> Result<u32> {
-        let bad = || Error::Invalid(format!("`--std {}` is no Metal version; write one like 3.1", self.std));
+        let bad = || Error::Invalid(format!("`--std {}` is not a Metal version; use e.g. 3.1", self.std));
         let (major, minor) = self.std.split_once('.').unwrap_or((&self.std, "0"));
         let (major, minor): (u32, u32) =
             (major.parse().map_err(|_| bad())?, minor.parse().map_err(|_| bad())?);
@@ -80,7 +80,13 @@ impl SourceArgs {
 
     /// Device options with the family set.
     pub fn device(&self) -> Result<DeviceOptions> {
-        Ok(DeviceOptions { family: self.family.parse::<Family>()?, ..DeviceOptions::default() })
+        self.device_or(Family::default())
+    }
+
+    /// The same, with a family for where none is given.
+    pub fn device_or(&self, family: Family) -> Result<DeviceOptions> {
+        let family = self.family.as_deref().map_or(Ok(family), str::parse)?;
+        Ok(DeviceOptions { family, ..DeviceOptions::default() })
     }
 }
 
@@ -95,7 +101,7 @@ pub fn open(device: &Device, file: &Path, source: &SourceArgs) -> Result<Library
     }
     let text = String::from_utf8(bytes).map_err(|_| Error::Io {
         path: file.display().to_string(),
-        message: "it is neither a metallib nor source in UTF-8".into(),
+        message: "neither a metallib nor UTF-8 source".into(),
     })?;
     device.new_library(&text, &source.compile(file)?)
 }
@@ -105,10 +111,10 @@ pub fn open(device: &Device, file: &Path, source: &SourceArgs) -> Result<Library
 pub struct ListArgs {
     /// Metal source or metallib
     pub file: PathBuf,
-    /// How to read it
+    /// Compiler options
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Only names, without bindings; a metallib is then not disassembled
+    /// Print names only, without bindings; a metallib is then not disassembled
     #[arg(long)]
     pub names: bool,
     /// Print JSON
@@ -116,18 +122,18 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// What `softmetal check` prints.
+/// Output format of `softmetal check`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// A line per kernel
+    /// One line per kernel
     Text,
     /// One JSON object
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Workflow commands that annotate lines on GitHub
+    /// GitHub workflow commands, which annotate source lines
     Github,
-    /// JUnit's XML, one test per kernel
+    /// JUnit XML, one test per kernel
     Junit,
 }
 
@@ -137,19 +143,19 @@ pub struct CheckArgs {
     /// Metal sources and metallibs
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// How to read them
+    /// Compiler options
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Only this kernel (repeatable)
+    /// Check only this kernel (may be repeated)
     #[arg(long)]
     pub kernel: Vec<String>,
-    /// Also make machine code for every kernel
+    /// Also generate machine code for every kernel
     #[arg(long)]
     pub codegen: bool,
-    /// How to print: for people, or for a pipeline
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long)]
     pub json: bool,
 }
@@ -161,16 +167,16 @@ pub struct RunArgs {
     pub file: PathBuf,
     /// Kernel name
     pub kernel: String,
-    /// How to read it
+    /// Compiler options
     #[command(flatten)]
     pub source: SourceArgs,
-    /// Threads of the grid: N, NxM or NxMxK
+    /// Grid size in threads: N, NxM or NxMxK
     #[arg(long, value_name = "SIZE", conflicts_with = "groups", required_unless_present = "groups")]
     pub grid: Option<String>,
-    /// Threadgroups of the grid, instead of --grid
+    /// Grid size in threadgroups, instead of --grid
     #[arg(long, value_name = "SIZE")]
     pub groups: Option<String>,
-    /// Threads per threadgroup
+    /// Threadgroup size in threads
     #[arg(long, value_name = "SIZE")]
     pub threads: String,
     /// Argument: I=FILE.npy, I=zeros:TYPE:N, I=ones:TYPE:N, I=iota:TYPE:N, I=rand:TYPE:N[:SEED], I=TYPE:VALUE
@@ -179,10 +185,10 @@ pub struct RunArgs {
     /// Texture: I=FORMAT:WxH of zeros, or I=FORMAT:FILE.npy with rows, columns and components
     #[arg(long = "texture", value_name = "I=FORMAT:WHAT")]
     pub textures: Vec<String>,
-    /// Sampler: I=WORD,… of nearest, linear, mip_nearest, mip_linear, edge, repeat, mirror, zero, pixel
+    /// Sampler: I=WORD,… with the words nearest, linear, mip_nearest, mip_linear, edge, repeat, mirror, zero, pixel
     #[arg(long = "sampler", value_name = "I=WORDS")]
     pub samplers: Vec<String>,
-    /// Write texture I to a .npy file
+    /// Write texture I to an .npy file
     #[arg(long = "texture-out", value_name = "I=FILE.npy")]
     pub texture_out: Vec<String>,
     /// Function constant by index or name: I=TYPE:VALUE
@@ -191,43 +197,43 @@ pub struct RunArgs {
     /// Dynamic threadgroup memory: I=BYTES
     #[arg(long = "threadgroup", value_name = "I=BYTES")]
     pub threadgroup: Vec<String>,
-    /// Write buffer I to a .npy file
+    /// Write buffer I to an .npy file
     #[arg(long = "out", value_name = "I=FILE.npy")]
     pub out: Vec<String>,
-    /// Check every access
+    /// Check every memory access for races and bounds
     #[arg(long)]
     pub sanitize: bool,
-    /// End after this many findings
+    /// Stop after this many findings
     #[arg(long, default_value_t = 10)]
     pub max_reports: usize,
-    /// Shuffle the order of threads with this seed
+    /// Seed to shuffle the order of threads
     #[arg(long, value_name = "SEED")]
     pub shuffle: Option<u64>,
-    /// Compute as exactly as a CPU: keep denormals, no errors of fast maths, no garbage in memory without a value
+    /// Compute as precisely as a CPU: keep denormals, no fast-math errors, no garbage in uninitialised memory
     #[arg(long)]
     pub exact: bool,
-    /// Count bytes and operations
+    /// Count memory traffic and operations
     #[arg(long)]
     pub profile: bool,
-    /// Chip for the roofline, such as m2-max
+    /// Chip for the roofline, e.g. m2-max
     #[arg(long, default_value = "m1")]
     pub chip: String,
     /// Write the roofline as SVG
     #[arg(long, value_name = "FILE.svg")]
     pub svg: Option<PathBuf>,
-    /// Seconds before a kernel is stopped
+    /// Time limit for the kernel, in seconds
     #[arg(long, default_value_t = 120.0)]
     pub time_limit: f64,
-    /// Run the kernel in a process of its own, with limits on memory and time
+    /// Run the kernel in a separate process with limits on memory and time
     #[arg(long)]
     pub isolate: bool,
-    /// Bytes that the process of --isolate may allocate, and write to a file
+    /// Maximum number of bytes that the process of --isolate may allocate, or write to a file
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     pub isolate_memory: u64,
-    /// Bytes of an array that --arg makes
+    /// Maximum size in bytes of an array created by --arg
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30)]
     pub array_limit: usize,
-    /// Lanes per simdgroup, where the family leaves a choice
+    /// Simdgroup width, for GPU families that leave a choice
     #[arg(long)]
     pub simd_width: Option<u32>,
     /// Print JSON
@@ -238,13 +244,13 @@ pub struct RunArgs {
 /// `softmetal test`
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// The cases
+    /// The file with the cases
     #[arg(default_value = "softmetal.toml")]
     pub file: PathBuf,
-    /// Only cases whose name contains this
+    /// Run only cases whose name contains this text
     #[arg(long)]
     pub filter: Option<String>,
-    /// How to print
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }

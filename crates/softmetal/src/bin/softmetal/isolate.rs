@@ -1,19 +1,19 @@
-//! `softmetal run --isolate`: the kernel in a process of its own, with limits. What it does to memory, and how long it takes, then
-//! ends that process alone. It is no sandbox: the process may read and write the files of its user.
+//! `softmetal run --isolate`: run the kernel in a separate process with limits, so that memory corruption or a hang
+//! ends only that process. It is not a sandbox: the process has the user's access to files.
 
 use crate::args::RunArgs;
 use softmetal::{Error, Result};
 
-/// Runs the command once more without `--isolate`, in a process with limits.
+/// Reruns the command without `--isolate`, in a process with limits.
 #[cfg(unix)]
 pub fn run(a: &RunArgs) -> Result<bool> {
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
-    /// Time for the compiler, beside that of the kernel.
+    /// Extra time for the compiler.
     const COMPILING: Duration = Duration::from_secs(120);
-    /// What the compiler and the device need to know.
+    /// Memory for the compiler and the device.
     const PASSED: [&str; 8] = [
         "PATH",
         "HOME",
@@ -25,7 +25,7 @@ pub fn run(a: &RunArgs) -> Result<bool> {
         "SOFTMETAL_LLVM_LINK",
     ];
 
-    let failed = |e: std::io::Error| Error::Invalid(format!("--isolate: no process of its own: {e}"));
+    let failed = |e: std::io::Error| Error::Invalid(format!("--isolate: cannot start a process: {e}"));
     let time = Duration::from_secs_f64(a.time_limit) + COMPILING;
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let limits = [
@@ -37,7 +37,7 @@ pub fn run(a: &RunArgs) -> Result<bool> {
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.args(std::env::args_os().skip(1).filter(|argument| argument != "--isolate")).stdin(Stdio::null());
     command.env_clear().envs(PASSED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
-    // SAFETY: between fork and exec only system calls are made, on values that were computed before.
+    // SAFETY: only system calls are made between fork and exec, on values computed before the fork.
     unsafe {
         command.pre_exec(move || {
             for (resource, most) in limits {
@@ -48,7 +48,7 @@ pub fn run(a: &RunArgs) -> Result<bool> {
             }
             #[cfg(target_os = "linux")]
             {
-                // It gains no rights, and ends with us.
+                // It gains no privileges, and dies with its parent.
                 libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             }
@@ -62,11 +62,11 @@ pub fn run(a: &RunArgs) -> Result<bool> {
             break status;
         }
         if Instant::now() > end {
-            // It may have ended by itself in between, which is as good.
+            // It may have exited in the meantime, which is fine.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Error::Invalid(format!(
-                "--isolate: ended after {} s (--time-limit)",
+                "--isolate: killed after {} s (--time-limit)",
                 time.as_secs()
             )));
         }
@@ -74,7 +74,7 @@ pub fn run(a: &RunArgs) -> Result<bool> {
     };
     match status.signal() {
         Some(signal) => Err(Error::Invalid(format!(
-            "--isolate: the process was ended by signal {signal}; its limits are {} bytes (--isolate-memory) and {} s",
+            "--isolate: the process was killed by signal {signal}; its limits are {} bytes (--isolate-memory) and {} s",
             a.isolate_memory,
             time.as_secs()
         ))),
@@ -82,7 +82,7 @@ pub fn run(a: &RunArgs) -> Result<bool> {
     }
 }
 
-/// Limits of processes are those of POSIX.
+/// Process limits are POSIX only.
 #[cfg(not(unix))]
 pub fn run(_: &RunArgs) -> Result<bool> {
     Err(Error::Invalid("--isolate is not available on this system".into()))

@@ -3,7 +3,7 @@
 use crate::args::{ListArgs, open};
 use softmetal::{Access, Binding, BindingKind, Device, Error, Result};
 
-/// Prints kernels and bindings.
+/// Prints kernels and their bindings.
 pub fn list(a: &ListArgs) -> Result<bool> {
     let device = Device::new(a.source.device()?)?;
     let library = open(&device, &a.file, &a.source)?;
@@ -13,7 +13,7 @@ pub fn list(a: &ListArgs) -> Result<bool> {
         print_names(&names, a.json);
         return Ok(true);
     }
-    // In parts: a metallib may have thousands of kernels, each with its disassembly.
+    // In batches: a metallib may have thousands of kernels, each with its disassembly.
     for part in names.chunks(256) {
         for (name, f) in part.iter().zip(library.functions_unspecialised(part)) {
             match f {
@@ -21,7 +21,7 @@ pub fn list(a: &ListArgs) -> Result<bool> {
                     all.push(serde_json::json!({ "kernel": name, "bindings": f.bindings() }));
                 }
                 Ok(f) => print_kernel(name, f.bindings()),
-                // A kernel with textures, say: the others are listed all the same.
+                // One that cannot run must not keep the others from being listed.
                 Err(e @ Error::Metallib { .. }) => eprintln!("softmetal: {e}"),
                 Err(e) => return Err(e),
             }

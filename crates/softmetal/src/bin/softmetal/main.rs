@@ -26,31 +26,36 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+        Ok(false) => ExitCode::from(FINDINGS),
         Err(e) => {
             eprintln!("softmetal: {e}");
-            ExitCode::FAILURE
+            ExitCode::from(if e.is_finding() { FINDINGS } else { TROUBLE })
         }
     }
 }
 
-/// Printing panics where standard output cannot be written: a full disk is one line, and no report of a bug.
+/// The exit code where kernels do not compile, run or compute what they should.
+const FINDINGS: u8 = 1;
+/// The exit code where nothing can be said about them: no compiler, wrong arguments.
+const TROUBLE: u8 = 2;
+
+/// `print!` panics if standard output is not writable: report a full disk in one line, not as a panic.
 fn end_with_the_disk() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         let told = panic.payload_as_str().and_then(|text| text.strip_prefix("failed printing to stdout: "));
         if let Some(problem) = told {
-            eprintln!("softmetal: standard output cannot be written: {problem}");
-            std::process::exit(1);
+            eprintln!("softmetal: cannot write to standard output: {problem}");
+            std::process::exit(TROUBLE.into());
         }
         usual(panic);
     }));
 }
 
-/// `softmetal list … | head` ends quietly when the reader has enough, as other programs do.
+/// Lets `softmetal list … | head` exit silently when the pipe is closed, like other programs.
 fn end_with_the_pipe() {
     #[cfg(unix)]
-    // SAFETY: before any thread is started; the default action of a signal is always valid.
+    // SAFETY: no thread has been started yet, and the default action of a signal is always valid.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }

@@ -3,14 +3,14 @@
 use softmetal::{Error, Result};
 use std::path::Path;
 
-/// An array as it lies in a file.
+/// An array as stored in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Array {
-    /// NumPy's type, such as `<f4`.
+    /// NumPy's type string, such as `<f4`.
     pub descr: String,
-    /// Extents.
+    /// Shape.
     pub shape: Vec<usize>,
-    /// The bytes, row by row.
+    /// The bytes in row-major order.
     pub bytes: Vec<u8>,
 }
 
@@ -26,7 +26,7 @@ pub fn read(path: &Path) -> Result<Array> {
         2 | 3 if raw.len() >= 12 => (12, u32::from_le_bytes([raw[8], raw[9], raw[10], raw[11]]) as usize),
         _ => return Err(fail("unknown .npy version")),
     };
-    let header = raw.get(header_at..header_at + header_len).ok_or_else(|| fail("the header is cut off"))?;
+    let header = raw.get(header_at..header_at + header_len).ok_or_else(|| fail("the header is truncated"))?;
     let header = String::from_utf8_lossy(header);
     let descr = quoted(&header, "descr").ok_or_else(|| fail("structured types are not supported"))?;
     if header.contains("'fortran_order': True") {
@@ -55,7 +55,7 @@ pub fn read(path: &Path) -> Result<Array> {
     let count =
         shape.iter().try_fold(size, |a, &b| a.checked_mul(b)).ok_or_else(|| fail("the shape overflows"))?;
     if bytes.len() != count {
-        return Err(fail(&format!("{count} bytes expected from shape and type, {} found", bytes.len())));
+        return Err(fail(&format!("expected {count} bytes for its shape and type, found {}", bytes.len())));
     }
     Ok(Array { descr, shape, bytes })
 }

@@ -1,4 +1,4 @@
-//! What a check found, in the formats of pipelines: SARIF, GitHub's workflow commands, JUnit.
+//! Findings in the formats of CI systems: SARIF, GitHub workflow commands, JUnit.
 
 use serde_json::{Value, json};
 use softmetal::{Diagnostic, Error};
@@ -7,16 +7,16 @@ use std::fmt::Write;
 
 /// The outcome for one kernel.
 pub struct Line {
-    /// The file, as it was named.
+    /// The file, as given on the command line.
     pub file: String,
-    /// The kernel; empty where the file as a whole is refused.
+    /// The kernel; empty if the file could not be read at all.
     pub kernel: String,
-    /// What is wrong, if anything is.
+    /// The error, if any.
     pub error: Option<Error>,
 }
 
 impl Line {
-    /// The places of its error. One that has no place is put at the head of the file.
+    /// The locations of its error. An error without one is reported at the start of the file.
     fn findings(&self) -> Vec<Diagnostic> {
         match &self.error {
             None => Vec::new(),
@@ -30,21 +30,21 @@ impl Line {
 }
 
 impl Line {
-    /// A report of the checker at its place.
+    /// The location of a checker report.
     fn finding(&self, r: &softmetal::check::Report) -> Diagnostic {
         let file = if r.file.is_empty() { self.file.clone() } else { r.file.clone() };
         Diagnostic { file, line: r.line.max(1), column: r.column, message: r.to_string() }
     }
 }
 
-/// Every finding once, though several kernels share it.
+/// Every finding once, even if several kernels share it.
 fn distinct(lines: &[Line]) -> Vec<Diagnostic> {
     let mut seen = BTreeSet::new();
     let all = lines.iter().flat_map(Line::findings);
     all.filter(|d| seen.insert((d.file.clone(), d.line, d.column, d.message.clone()))).collect()
 }
 
-/// A log of the Static Analysis Results Interchange Format, 2.1.0.
+/// A SARIF 2.1.0 log (Static Analysis Results Interchange Format).
 pub fn sarif(lines: &[Line]) -> String {
     let results: Vec<Value> = distinct(lines)
         .iter()
@@ -63,7 +63,7 @@ pub fn sarif(lines: &[Line]) -> String {
         .collect();
     let rule = json!({
         "id": "softmetal",
-        "shortDescription": { "text": "Metal code that does not compile, or that breaks a rule when it runs" },
+        "shortDescription": { "text": "Metal code that does not compile, or violates a rule at run time" },
     });
     let driver = json!({ "name": "softmetal", "version": env!("CARGO_PKG_VERSION"), "rules": [rule] });
     let log = json!({
@@ -74,7 +74,7 @@ pub fn sarif(lines: &[Line]) -> String {
     serde_json::to_string_pretty(&log).unwrap_or_default()
 }
 
-/// A path as SARIF wants it.
+/// A path as a SARIF URI.
 fn uri(path: &str) -> String {
     let mut out = String::new();
     for b in path.trim_start_matches("./").replace('\\', "/").bytes() {
@@ -88,7 +88,7 @@ fn uri(path: &str) -> String {
     out
 }
 
-/// Workflow commands: an annotation at each line, and a notice with the totals.
+/// Workflow commands: an annotation per line, and a notice with the totals.
 pub fn github(lines: &[Line], what: &str) -> String {
     let data = |s: &str| s.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |s: &str| data(s).replace(':', "%3A").replace(',', "%2C");
@@ -108,7 +108,7 @@ pub fn github(lines: &[Line], what: &str) -> String {
     out
 }
 
-/// JUnit's XML: a suite per file, a test per kernel.
+/// JUnit XML: a suite per file, a test per kernel.
 pub fn junit(lines: &[Line]) -> String {
     let failed = lines.iter().filter(|l| l.error.is_some()).count();
     let mut out = format!(
@@ -124,7 +124,7 @@ pub fn junit(lines: &[Line]) -> String {
         let file = escaped(&first.file);
         let _ = writeln!(out, "  <testsuite name=\"{file}\" tests=\"{count}\" failures=\"{failed}\">");
         for l in suite {
-            let name = if l.kernel.is_empty() { "the whole file".into() } else { escaped(&l.kernel) };
+            let name = if l.kernel.is_empty() { "(file)".into() } else { escaped(&l.kernel) };
             let _ = match &l.error {
                 None => writeln!(out, "    <testcase classname=\"{file}\" name=\"{name}\"/>"),
                 Some(e) => writeln!(
@@ -140,7 +140,7 @@ pub fn junit(lines: &[Line]) -> String {
     out
 }
 
-/// Text for XML, in attributes too; characters that XML has not become `?`.
+/// Escapes text for XML, including attributes; characters not allowed in XML become `?`.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

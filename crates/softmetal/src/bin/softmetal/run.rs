@@ -11,34 +11,34 @@ use softmetal::{
 use std::path::Path;
 use std::time::Duration;
 
-/// A bound buffer with the shape it came with.
+/// A bound buffer with the shape of its array.
 pub struct Held {
-    /// Where it is bound.
+    /// Buffer index.
     pub index: u32,
     buffer: Buffer,
     like: Array,
 }
 
 impl Held {
-    /// What it holds now.
+    /// Current contents.
     pub fn array(&self) -> Result<Array> {
         Ok(Array { bytes: self.buffer.read_bytes(0, self.buffer.length())?, ..self.like.clone() })
     }
 }
 
-/// What a run left behind.
+/// The results of a run.
 pub struct Ran {
-    /// Its command buffer.
+    /// The command buffer.
     pub command: CommandBuffer,
-    /// The arrays that were bound.
+    /// The bound arrays.
     pub held: Vec<Held>,
-    /// The textures.
+    /// The bound textures.
     pub textures: Vec<texture::Held>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Result<()>,
 }
 
-/// Runs one kernel; true when it ended well and the checker found nothing.
+/// Runs one kernel; true if it succeeded and the checker found nothing.
 pub fn run(a: &RunArgs) -> Result<bool> {
     if !(a.time_limit > 0.0 && a.time_limit < 1e9) {
         return Err(Error::Invalid(format!(
@@ -111,7 +111,7 @@ fn encode(
         let (i, n) = value::split(t, "--threadgroup")?;
         let bytes = n
             .parse()
-            .map_err(|_| Error::Invalid(format!("`--threadgroup {t}`: {n} is no number of bytes")))?;
+            .map_err(|_| Error::Invalid(format!("`--threadgroup {t}`: {n} is not a number of bytes")))?;
         encoder.set_threadgroup_memory_length(value::index(i, "--threadgroup")?, bytes)?;
     }
     let threads = value::size(&a.threads, "--threads")?;
@@ -176,7 +176,7 @@ fn report(
             "{}: ok in {:.3} ms{}",
             a.kernel,
             seconds * 1e3,
-            if a.sanitize { ", the checker found nothing" } else { "" }
+            if a.sanitize { ", no findings" } else { "" }
         ),
         Err(e) => println!("{}: {e}", a.kernel),
     }

@@ -1,4 +1,4 @@
-//! `softmetal test`: cases in a `softmetal.toml`, each a kernel with its inputs and what it has to give.
+//! `softmetal test`: cases in a `softmetal.toml`, each a kernel with inputs and expected results.
 //!
 //! ```toml
 //! include = ["shaders"]            # folders for #include
@@ -69,7 +69,7 @@ struct Case {
     exact: bool,
 }
 
-/// Runs all cases; true when none failed.
+/// Runs all cases; true if none failed.
 pub fn test(a: &TestArgs) -> Result<bool> {
     let place = a.file.display().to_string();
     let text = std::fs::read_to_string(&a.file)
@@ -81,7 +81,7 @@ pub fn test(a: &TestArgs) -> Result<bool> {
         include: config.include.iter().map(|i| folder.join(i)).collect(),
         define: config.defines.clone(),
         std: config.std.clone().unwrap_or_else(|| "3.2".into()),
-        family: config.family.clone().unwrap_or_else(|| "apple7".into()),
+        family: config.family.clone(),
         no_fast_math: false,
     };
     let wanted = |c: &&Case| a.filter.as_ref().is_none_or(|f| c.title().contains(f.as_str()));
@@ -96,7 +96,7 @@ pub fn test(a: &TestArgs) -> Result<bool> {
         })
         .collect();
     if lines.is_empty() {
-        return Err(Error::Io { path: place, message: "no case to run; write one as [[case]]".into() });
+        return Err(Error::Io { path: place, message: "no cases; add one as [[case]]".into() });
     }
     crate::check::print(&lines, a.format, "cases");
     Ok(lines.iter().all(|l| l.error.is_none()))
@@ -146,15 +146,15 @@ impl Case {
         ran.outcome?;
         for (index, file) in &self.expect {
             let held = ran.held.iter().find(|h| h.index.to_string() == *index);
-            let held = held
-                .ok_or_else(|| Error::Invalid(format!("`expect` names {index}, where no array is bound")))?;
+            let held =
+                held.ok_or_else(|| Error::Invalid(format!("`expect`: no array is bound at {index}")))?;
             compare(index, &held.array()?, &npy::read(&folder.join(file))?, self.tolerance)?;
         }
         Ok(())
     }
 }
 
-/// Files of an argument lie beside the configuration.
+/// Resolves the file of an argument relative to the configuration.
 fn placed(folder: &Path, what: &str) -> String {
     if what.ends_with(".npy") {
         return folder.join(what).display().to_string();
@@ -177,7 +177,7 @@ fn compare(index: &str, got: &Array, want: &Array, tolerance: f64) -> Result<()>
     let fail = |m: String| Err(Error::Invalid(format!("buffer {index}: {m}")));
     if got.descr != want.descr || got.bytes.len() != want.bytes.len() {
         return fail(format!(
-            "it is `{}` of {} bytes, and `{}` of {} bytes is expected",
+            "got `{}` of {} bytes, expected `{}` of {} bytes",
             got.descr,
             got.bytes.len(),
             want.descr,
@@ -195,7 +195,7 @@ fn compare(index: &str, got: &Array, want: &Array, tolerance: f64) -> Result<()>
     match wrong.first() {
         None => Ok(()),
         Some(&i) => fail(format!(
-            "{} of {} values differ by more than {tolerance}; the first is at {i}: {} instead of {}",
+            "{} of {} values differ by more than {tolerance}; the first is at {i}: got {}, expected {}",
             wrong.len(),
             a.len(),
             a[i],
@@ -225,7 +225,7 @@ fn numbers(a: &Array) -> Option<Vec<f64>> {
         "u2" => read!(u16),
         "i4" => read!(i32),
         "u4" => read!(u32),
-        // Beyond 2^53 two different numbers may be one here; equal bytes are equal numbers all the same.
+        // Beyond 2^53, different integers may compare equal as f64; equal bytes are always equal numbers.
         "i8" => {
             a.bytes.chunks_exact(8).map(|c| Some(i64::from_le_bytes(c.try_into().ok()?) as f64)).collect()
         }

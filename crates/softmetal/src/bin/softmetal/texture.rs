@@ -33,7 +33,10 @@ fn filled(device: &Device, format: PixelFormat, path: &str) -> Result<Texture> {
     let fail = |message: String| Error::Io { path: path.to_string(), message };
     let [height, width] =
         array.shape.get(..2).and_then(|s| <[usize; 2]>::try_from(s).ok()).ok_or_else(|| {
-            fail(format!("an image has rows, columns and components; this array has shape {:?}", array.shape))
+            fail(format!(
+                "an image needs rows, columns and components; this array has shape {:?}",
+                array.shape
+            ))
         })?;
     if array.bytes.len() != width * height * format.bytes() as usize {
         return Err(fail(format!(
@@ -44,7 +47,7 @@ fn filled(device: &Device, format: PixelFormat, path: &str) -> Result<Texture> {
             format.bytes()
         )));
     }
-    let extent = |n: usize| u32::try_from(n).map_err(|_| fail(format!("{n} texels are too many")));
+    let extent = |n: usize| u32::try_from(n).map_err(|_| fail(format!("{n} texels is too large")));
     let texture = device.new_texture(&TextureDescriptor::d2(format, extent(width)?, extent(height)?))?;
     texture.write_bytes(0, 0, &array.bytes)?;
     Ok(texture)

@@ -1,4 +1,4 @@
-//! Arguments of `softmetal run`: arrays, scalars, constants, sizes.
+//! Argument values of `softmetal run`: arrays, scalars, constants, sizes.
 
 use crate::npy::{self, Array};
 use half::{bf16, f16};
@@ -14,7 +14,7 @@ pub fn split<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str)> {
     text.split_once('=').ok_or_else(|| bad(format!("`{option} {text}`: write INDEX=WHAT")))
 }
 
-/// A number before the `=`.
+/// Parses the index before the `=`.
 pub fn index(text: &str, option: &str) -> Result<u32> {
     text.parse().map_err(|_| bad(format!("`{option} {text}=…`: the index is not a number")))
 }
@@ -33,7 +33,7 @@ pub fn size(text: &str, option: &str) -> Result<Size> {
     }
 }
 
-/// What `--arg` binds.
+/// A value to bind.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Bound {
     /// A buffer.
@@ -42,15 +42,15 @@ pub enum Bound {
     Scalar(Vec<u8>),
 }
 
-/// Types by name: NumPy's name, bytes, and the bytes of a number.
+/// Types by name: NumPy's type string, size, and the parser of a value.
 fn encode(ty: &str, value: &str) -> Result<(&'static str, Vec<u8>)> {
     fn number<T: std::str::FromStr>(v: &str, ty: &str) -> Result<T> {
-        v.parse().map_err(|_| bad(format!("`{v}` is no {ty}")))
+        v.parse().map_err(|_| bad(format!("`{v}` is not a valid {ty}")))
     }
     Ok(match ty {
         "f32" | "float" => ("<f4", number::<f32>(value, ty)?.to_le_bytes().to_vec()),
         "f16" | "half" => ("<f2", f16::from_f32(number(value, ty)?).to_le_bytes().to_vec()),
-        // NumPy has no bfloat16; the bits travel as uint16.
+        // NumPy has no bfloat16; the bits are stored as uint16.
         "bf16" | "bfloat" => ("<u2", bf16::from_f32(number(value, ty)?).to_le_bytes().to_vec()),
         "u8" | "uchar" => ("|u1", vec![number::<u8>(value, ty)?]),
         "i8" | "char" => ("|i1", number::<i8>(value, ty)?.to_le_bytes().to_vec()),
@@ -63,13 +63,13 @@ fn encode(ty: &str, value: &str) -> Result<(&'static str, Vec<u8>)> {
         "bool" => ("|b1", vec![u8::from(matches!(value, "true" | "1"))]),
         _ => {
             return Err(bad(format!(
-                "unknown type `{ty}`; known: f32 f16 bf16 u8 i8 u16 i16 u32 i32 u64 i64 bool"
+                "unknown type `{ty}`; use one of f32 f16 bf16 u8 i8 u16 i16 u32 i32 u64 i64 bool"
             )));
         }
     })
 }
 
-/// Reads the right side of `--arg I=…`. Arrays that are made have at most `limit` bytes.
+/// Parses the right side of `--arg I=…`. Arrays created here have at most `limit` bytes.
 pub fn argument(text: &str, limit: usize) -> Result<Bound> {
     if text.ends_with(".npy") {
         return npy::read(Path::new(text)).map(Bound::Array);
@@ -97,20 +97,20 @@ pub fn argument(text: &str, limit: usize) -> Result<Bound> {
 }
 
 fn array(how: &str, ty: &str, n: &str, seed: &str, limit: usize) -> Result<Bound> {
-    let n: usize = n.parse().map_err(|_| bad(format!("`{n}` is no number of elements")))?;
+    let n: usize = n.parse().map_err(|_| bad(format!("`{n}` is not a number of elements")))?;
     let mut state: u64 = seed
         .parse::<u64>()
-        .map_err(|_| bad(format!("`{seed}` is no seed")))?
+        .map_err(|_| bad(format!("`{seed}` is not a seed")))?
         .wrapping_mul(2_862_933_555_777_941_757)
         | 1;
     let (descr, zero) = encode(ty, "0")?;
     let total = n.checked_mul(zero.len()).filter(|total| *total <= limit).ok_or_else(|| {
-        bad(format!("`{how}:{ty}:{n}` has more than {limit} bytes; --array-limit BYTES allows more"))
+        bad(format!("`{how}:{ty}:{n}` has more than {limit} bytes; raise the limit with --array-limit"))
     })?;
     let mut bytes = Vec::new();
     bytes
         .try_reserve_exact(total)
-        .map_err(|_| bad(format!("no memory for the {total} bytes of `{how}:{ty}:{n}`")))?;
+        .map_err(|_| bad(format!("cannot allocate {total} bytes for `{how}:{ty}:{n}`")))?;
     if let "zeros" | "ones" = how {
         let one = encode(ty, if how == "ones" { "1" } else { "0" })?.1;
         (0..n).for_each(|_| bytes.extend_from_slice(&one));
@@ -136,11 +136,11 @@ fn array(how: &str, ty: &str, n: &str, seed: &str, limit: usize) -> Result<Bound
     Ok(Bound::Array(Array { descr: descr.into(), shape: vec![n], bytes }))
 }
 
-/// `TYPE:VALUE` of a function constant.
+/// Parses the `TYPE:VALUE` of a function constant.
 pub fn constant(text: &str) -> Result<ConstantValue> {
     let (ty, value) =
         text.split_once(':').ok_or_else(|| bad(format!("`--constant …={text}`: write TYPE:VALUE")))?;
-    let number = |e: String| bad(format!("`{value}` is no {ty} ({e})"));
+    let number = |e: String| bad(format!("`{value}` is not a valid {ty} ({e})"));
     macro_rules! parsed {
         ($variant:ident, $t:ty) => {
             value.parse::<$t>().map(ConstantValue::$variant).map_err(|e| number(e.to_string()))

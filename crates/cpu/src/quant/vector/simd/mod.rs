@@ -1,8 +1,9 @@
-//! What the kernels ask of an instruction set.
+//! The operations that kernels need from an instruction set.
 //!
-//! [`Lanes`] is the arithmetic of products, over vectors of any width; [`Simd`] adds what unpacks codes and scales, 32 codes
-//! at a time. Both are implemented by [`ymm`] (AVX2, with or without VNNI) and [`neon`] (with or without its dot product);
-//! [`zmm`] (AVX-512 VNNI) has wider lanes for what [`ymm`] unpacks: those of the tile kernel, and both groups of a [`Couple`].
+//! [`Lanes`] is the arithmetic of products, over vectors of any width; [`Simd`] adds unpacking of codes and scales,
+//! 32 codes at a time. Both are implemented by [`ymm`] (AVX2, with or without VNNI) and [`neon`] (with or without the
+//! dot product extension); [`zmm`] (AVX-512 VNNI) has wider lanes for what [`ymm`] unpacks: those of the tile kernel,
+//! and both groups of a [`Couple`].
 
 /// Methods of [`Lanes`] and [`Simd`] whose body is one expression of intrinsics.
 macro_rules! methods {

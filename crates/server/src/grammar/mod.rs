@@ -1,8 +1,13 @@
-//! Constrained answers: JSON schemas, regular expressions and grammars, by llguidance.
+//! Structured output: JSON schemas, regular expressions and grammars, using llguidance.
+
+mod opening;
+
+pub use opening::Opening;
 
 use crate::error::{ApiError, Outcome};
 use llguidance::api::TopLevelGrammar;
 use llguidance::{Matcher, ParserFactory};
+use opening::{Opened, Words};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
@@ -19,11 +24,14 @@ pub enum Grammar {
     Regex(String),
     /// A grammar in llguidance's variant of Lark.
     Lark(String),
+    /// The same, of a tool call.
+    Call(String),
 }
 
 /// Makes constraints for a model's vocabulary.
 pub struct Grammars {
     factory: ParserFactory,
+    words: Arc<Words>,
 }
 
 impl Grammars {
@@ -48,25 +56,30 @@ impl Grammars {
         let environment: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
         let mut factory = ParserFactory::new_simple(&environment).map_err(|e| e.to_string())?;
         factory.quiet();
-        Ok(Grammars { factory })
+        Ok(Grammars { factory, words: Arc::new(Words::new(model)) })
     }
 
     /// The constraint of one answer.
-    pub fn constraint(&self, grammar: &Grammar) -> Outcome<Box<dyn Constraint>> {
+    pub fn constraint(&self, grammar: &Grammar, opening: Option<Opening>) -> Outcome<Box<dyn Constraint>> {
         let top = match grammar {
             Grammar::Schema(schema) => TopLevelGrammar::from_json_schema(compact(schema.clone())),
             Grammar::Regex(pattern) => TopLevelGrammar::from_regex(pattern),
-            Grammar::Lark(text) => TopLevelGrammar::from_lark(text.clone()),
+            Grammar::Lark(text) | Grammar::Call(text) => TopLevelGrammar::from_lark(text.clone()),
         };
-        let refused =
-            |why: String| ApiError::field("response_format", format!("this grammar cannot be used: {why}"));
+        let refused = |why: String| {
+            ApiError::field("response_format", format!("this grammar cannot be compiled: {why}"))
+        };
         let mut matcher = Matcher::new(self.factory.create_parser(top));
         if let Some(error) = matcher.get_error() {
             return Err(refused(error));
         }
         // A grammar that allows nothing is found out now, and not in the middle of an answer.
         matcher.compute_mask_or_eos().map_err(|error| refused(error.to_string()))?;
-        Ok(Box::new(Following { matcher }))
+        let following = Following { matcher };
+        Ok(match opening {
+            None => Box::new(following),
+            Some(opening) => Box::new(Opened::new(opening, self.words.clone(), following)),
+        })
     }
 }
 
@@ -85,11 +98,14 @@ struct Following {
 impl Constraint for Following {
     fn restrict(&mut self, logits: &mut [f32]) -> Result<(), String> {
         let mask = self.matcher.compute_mask_or_eos().map_err(|error| error.to_string())?;
-        for (token, logit) in logits.iter_mut().enumerate() {
-            if !mask.is_allowed(token as u32) {
+        let known = mask.len().min(logits.len());
+        mask.iter_unset_entries(|token| {
+            if let Some(logit) = logits.get_mut(token) {
                 *logit = f32::NEG_INFINITY;
             }
-        }
+        });
+        // A mask may be shorter than the rows of a model that was padded.
+        logits[known..].fill(f32::NEG_INFINITY);
         Ok(())
     }
 

@@ -1,20 +1,20 @@
-//! Failures on demand, for tests of what happens then: the n-th allocation, file operation, thread start, compilation or
-//! submission of the process fails as if the system had refused it.
+//! Fault injection for tests: the n-th allocation, file operation, thread start, compilation or submission of the
+//! process fails as if the system had refused it.
 //!
-//! The hooks work in builds with debug assertions only; otherwise [`fails`] is a constant, and costs nothing.
+//! The hooks are active only in builds with debug assertions; otherwise [`fails`] is a constant and costs nothing.
 
-/// What can be made to fail.
+/// Operations that can be made to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Memory for a buffer, for scratch, or for the working memory of a kernel.
+    /// Allocating a buffer, or scratch memory for a plan or a kernel.
     Memory,
-    /// Opening, reading, writing, syncing or renaming a file.
+    /// Opening, mapping, reading, writing, syncing or renaming a file.
     File,
     /// Starting a thread.
     Thread,
     /// Compiling a plan, or a pipeline of it.
     Compile,
-    /// Submitting a run, or waiting for its end.
+    /// Submitting a run, or waiting for its completion.
     Submit,
 }
 
@@ -23,28 +23,53 @@ impl Point {
     pub const ALL: [Point; 5] = [Point::Memory, Point::File, Point::Thread, Point::Compile, Point::Submit];
 }
 
-/// Whether the operation that is about to begin has to fail.
+/// Whether the operation that is about to start must fail.
 #[inline(always)]
 pub fn fails(point: Point) -> bool {
     cfg!(debug_assertions) && armed::fails(point)
 }
 
-/// As [`fails`], as an error of a file operation.
+/// Like [`fails`], as an I/O error.
 #[inline(always)]
 pub fn file() -> std::io::Result<()> {
-    if fails(Point::File) { Err(std::io::Error::other("made to fail by a test")) } else { Ok(()) }
+    if fails(Point::File) { Err(std::io::Error::other("failure injected by a test")) } else { Ok(()) }
 }
 
 pub use armed::{Armed, arm};
+
+/// Makes the n-th operation of a kind fail in an attempt, for n = 1, 2, … until an attempt needs fewer operations.
+/// Returns how many attempts failed.
+///
+/// # Panics
+/// If an attempt fails although nothing was refused, or if the attempt after a failure fails: a failure that is not
+/// reported must not matter, and the next call must succeed.
+pub fn each_failure<E: std::fmt::Display>(point: Point, mut attempt: impl FnMut() -> Result<(), E>) -> usize {
+    let mut failed = 0;
+    for n in 1..1000 {
+        let armed = arm(point, n);
+        let outcome = attempt();
+        let fired = armed.fired();
+        drop(armed);
+        if let Err(error) = &outcome {
+            assert!(fired, "{error}");
+            failed += 1;
+        }
+        attempt().unwrap_or_else(|error| panic!("after failure {n} of {point:?}: {error}"));
+        if !fired {
+            return failed;
+        }
+    }
+    panic!("{point:?}: there is no end to the operations of an attempt")
+}
 
 mod armed {
     use super::Point;
     use parking_lot::{Mutex, MutexGuard};
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Operations of each kind until the one that fails; 0 when none does.
+    /// Number of operations of each kind until the one that fails; 0 for never.
     static LEFT: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
-    /// Held by the test that has armed a point: the hooks are the process's.
+    /// Held by the test that has armed a point: the hooks are global to the process.
     static USER: Mutex<()> = Mutex::new(());
 
     pub(super) fn fails(point: Point) -> bool {
@@ -75,8 +100,8 @@ mod armed {
         }
     }
 
-    /// Makes the `n`-th operation of a kind fail, counted from 1, on whichever thread it happens. Waits for other tests that
-    /// have armed a point.
+    /// Makes the `n`-th operation of a kind fail, counted from 1, on whichever thread it happens. Waits for other
+    /// tests that have armed a point.
     pub fn arm(point: Point, n: u64) -> Armed {
         let user = USER.lock();
         LEFT[point as usize].store(n, Ordering::Relaxed);
