@@ -88,7 +88,7 @@ impl Scheduler {
             self.admitted += 1;
             let mut slot = Slot::new(waiting, self.admitted);
             if abandoned {
-                self.stats.cancelled(&slot.finish(Finish::Cancelled))
+                slot.finish(Finish::Cancelled, &self.stats)
             } else {
                 self.late(&mut slot)
             }
@@ -120,8 +120,7 @@ impl Scheduler {
         self.admitted += 1;
         let mut slot = Slot::new(waiting, self.admitted);
         if slot.job.limit == 0 {
-            let done = slot.finish(Finish::Limit);
-            return self.stats.done(&done);
+            return slot.finish(Finish::Limit, &self.stats);
         }
         self.slots.push(slot);
     }
@@ -431,10 +430,7 @@ impl Scheduler {
             self.cache.keep(session, slot.prompt);
         }
         self.report();
-        match finish {
-            Finish::Cancelled => self.stats.cancelled(&slot.finish(finish)),
-            _ => self.stats.done(&slot.finish(finish)),
-        }
+        slot.finish(finish, &self.stats);
     }
 
     fn fail(&mut self, at: usize, why: &str) {

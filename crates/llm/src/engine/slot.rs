@@ -160,7 +160,7 @@ impl Slot {
     }
 
     /// Reports that the answer is complete.
-    pub fn finish(&mut self, finish: Finish) -> Done {
+    pub fn finish(&mut self, finish: Finish, stats: &Stats) {
         if finish != Finish::Stop {
             let text = self.stops.push(&self.stream.finish()) + &self.stops.finish();
             if !text.is_empty() {
@@ -178,8 +178,12 @@ impl Slot {
             first_token_time: self.first_token.unwrap_or(total_time),
             total_time,
         };
-        self.listener.hear(Event::Done(done.clone()));
-        done
+        // Counted first: whoever has the whole answer finds it in the statistics.
+        match finish {
+            Finish::Cancelled => stats.cancelled(&done),
+            _ => stats.done(&done),
+        }
+        self.listener.hear(Event::Done(done));
     }
 
     /// Tells that the answer cannot be given.
