@@ -7,7 +7,10 @@ pub use crate::spec::{
 use crate::custom::CustomKernel;
 use crate::dtype::{Number, ScalarType};
 use crate::elementwise::ElementwiseOp;
+use crate::error::Result;
+use crate::graph::GraphNode;
 use crate::layout::{Layout, Span, View};
+use crate::reference::{self, HostTensor};
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -75,6 +78,11 @@ pub enum Op {
     Rope(RopeStyle),
     /// Scaled-dot-product attention of q `[b, h, t, d]`, k `[b, g, s, d]`, v `[b, g, s, e]`; `g` divides `h`.
     Attention(AttentionSpec),
+    /// Where each value would be inserted into a sorted vector, as i64; NaN sorts last.
+    SearchSorted {
+        /// Behind equal elements, not before them.
+        right: bool,
+    },
     /// `out[…, i, …] = x[…, index[…, i, …], …]` along an axis; negative indices count from the end.
     Gather {
         /// The axis indexed.
@@ -151,6 +159,7 @@ impl Op {
             Op::LayerNorm { .. } => "layer_norm",
             Op::Rope(_) => "rope",
             Op::Attention(_) => "attention",
+            Op::SearchSorted { .. } => "search_sorted",
             Op::Gather { .. } => "gather",
             Op::Scatter { mode: ScatterMode::Set, .. } => "scatter",
             Op::Scatter { mode: ScatterMode::Add, .. } => "scatter_add",
@@ -200,11 +209,16 @@ struct Row {
     /// Floating-point operations, given the shapes of the operands and the result; a multiply-add counts as two.
     /// Kernels with only a few per element are memory-bound and count as none.
     flops: fn(&[Shape], &Shape) -> f64,
+    /// The definition of the family's ops, from the file of [`reference`] that the row names.
+    reference: Reference,
 }
+
+/// Evaluates a node from the values of its operands.
+type Reference = fn(&GraphNode, &[&HostTensor]) -> Result<HostTensor>;
 
 /// Generates [`Family`] from the table.
 macro_rules! families {
-    ($($(#[$doc:meta])* $family:ident $name:literal [$($reads:ident),*] $epilogue:ident $faults:ident $flops:expr;)*) => {
+    ($($(#[$doc:meta])* $family:ident $name:literal [$($reads:ident),*] $epilogue:ident $faults:ident $area:ident $flops:expr;)*) => {
         /// A kernel family: ops that share a set of kernels per device.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Family {
@@ -224,6 +238,7 @@ macro_rules! families {
                             epilogue: families!(@$epilogue),
                             faults: families!(@$faults),
                             flops: $flops,
+                            reference: reference::$area::evaluate,
                         }
                     },)*
                 }
@@ -244,45 +259,47 @@ const PRODUCT: fn(&[Shape], &Shape) -> f64 =
 
 families! {
     /// Elementwise steps.
-    Map "map" [Fused] epilogue safe FEW;
+    Map "map" [Fused] epilogue safe map FEW;
     /// Reductions over axes.
-    Reduce "reduce" [Fused] epilogue safe FEW;
+    Reduce "reduce" [Fused] epilogue safe row FEW;
     /// Arg-reductions.
-    ArgReduce "arg_reduce" [Fused] epilogue safe FEW;
+    ArgReduce "arg_reduce" [Fused] epilogue safe row FEW;
     /// Cumulative reductions.
-    Scan "scan" [Fused] epilogue safe FEW;
+    Scan "scan" [Fused] epilogue safe row FEW;
     /// Sorting of rows.
-    Sort "sort" [Fused] epilogue safe FEW;
+    Sort "sort" [Fused] epilogue safe row FEW;
     /// Argsort of rows.
-    ArgSort "argsort" [Fused] epilogue safe FEW;
+    ArgSort "argsort" [Fused] epilogue safe row FEW;
     /// Softmax of rows.
-    Softmax "softmax" [Fused] epilogue safe FEW;
+    Softmax "softmax" [Fused] epilogue safe row FEW;
     /// RMS norm of rows.
-    RmsNorm "rms_norm" [Fused] epilogue safe FEW;
+    RmsNorm "rms_norm" [Fused] epilogue safe row FEW;
     /// Layer norm of rows.
-    LayerNorm "layer_norm" [Fused] epilogue safe FEW;
+    LayerNorm "layer_norm" [Fused] epilogue safe row FEW;
     /// Rotary embedding.
-    Rope "rope" [Fused] epilogue safe FEW;
+    Rope "rope" [Fused] epilogue safe row FEW;
     /// Matrix products.
-    Matmul "matmul" [Fused] epilogue safe PRODUCT;
+    Matmul "matmul" [Fused] epilogue safe linear PRODUCT;
     /// Scaled-dot-product attention.
-    Attention "attention" [Plain] epilogue safe |x, out| 4.0 * out.count() as f64 * x[1][2] as f64;
+    Attention "attention" [Plain] epilogue safe linear |x, out| 4.0 * out.count() as f64 * x[1][2] as f64;
+    /// Binary search.
+    SearchSorted "search_sorted" [Plain, Fused] epilogue safe index FEW;
     /// Gather.
-    Gather "gather" [Plain, Fused] epilogue faults FEW;
+    Gather "gather" [Plain, Fused] epilogue faults index FEW;
     /// Scatter.
-    Scatter "scatter" [Fused] last faults FEW;
+    Scatter "scatter" [Fused] last faults index FEW;
     /// Rows written at a position.
-    WriteAt "write_at" [Plain, Fused, Plain] last faults FEW;
+    WriteAt "write_at" [Plain, Fused, Plain] last faults index FEW;
     /// Products with quantised matrices.
-    QuantMatmul "quant_matmul" [Fused, Plain] epilogue safe PRODUCT;
+    QuantMatmul "quant_matmul" [Fused, Plain] epilogue safe linear PRODUCT;
     /// Products of each row with the quantised matrices chosen for it.
-    ExpertMatmul "expert_matmul" [Fused, Plain, Fused] epilogue faults PRODUCT;
+    ExpertMatmul "expert_matmul" [Fused, Plain, Fused] epilogue faults linear PRODUCT;
     /// Gather of quantised rows.
-    QuantGather "quant_gather" [Plain, Fused] epilogue faults FEW;
+    QuantGather "quant_gather" [Plain, Fused] epilogue faults linear FEW;
     /// RWKV-7's recurrence: two products of the state with a vector, and its update, in each step.
-    Wkv7 "wkv7" [Plain] last safe |x, _| 7.0 * x[6].count() as f64 * x[0][0] as f64;
+    Wkv7 "wkv7" [Plain] last safe linear |x, _| 7.0 * x[6].count() as f64 * x[0][0] as f64;
     /// A user-defined kernel.
-    Custom "custom" [Plain] last safe FEW;
+    Custom "custom" [Plain] last safe custom FEW;
 }
 
 impl Family {
@@ -305,6 +322,11 @@ impl Family {
     /// Whether the kernel itself can end in a fault.
     pub fn can_fault(self) -> bool {
         self.row().faults
+    }
+
+    /// The definition of the family's ops: evaluates a node from the values of its operands.
+    pub fn reference(self) -> Reference {
+        self.row().reference
     }
 
     /// Floating-point operations, given the shapes of the operands and the result.
@@ -336,8 +358,8 @@ impl Op {
                 let Op::Reduce(op, _) = self else { unreachable!("the family has one op") };
                 Some(op.identity(compute))
             }
-            // Sums of no products.
-            Family::Matmul | Family::QuantMatmul => Some(Number::Int(0)),
+            // Sums of no products, and the only place in an empty vector.
+            Family::Matmul | Family::QuantMatmul | Family::SearchSorted => Some(Number::Int(0)),
             // A row without elements has no result, and an index into nothing is a fault.
             Family::Map
             | Family::ArgReduce
@@ -374,6 +396,7 @@ impl Op {
             Op::LayerNorm { .. } => Family::LayerNorm,
             Op::Rope(_) => Family::Rope,
             Op::Attention(_) => Family::Attention,
+            Op::SearchSorted { .. } => Family::SearchSorted,
             Op::Gather { .. } => Family::Gather,
             Op::Scatter { .. } => Family::Scatter,
             Op::WriteAt { .. } => Family::WriteAt,

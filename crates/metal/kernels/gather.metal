@@ -1,11 +1,7 @@
 // Gather: out[…, i, …] = x[…, index[…, i, …], …] along an axis. Input 0 is x (plain), input 1 the index, of the result's shape.
 //
 // dims: as in index.metal.
-// Positions count from x's first element, which may not be the lowest: as index_t they wrap, as signed numbers they are right.
 // Threads: a grid of any size walks the points in strides of itself.
-
-inline int from_first(uint position) { return int(position); }
-inline long from_first(ulong position) { return long(position); }
 
 [[max_total_threads_per_threadgroup(256)]]
 kernel void gather(STEP_BINDINGS, uint thread_index [[thread_position_in_grid]], uint threads [[threads_per_grid]]) {

@@ -23,6 +23,11 @@ struct truth {
     uchar bits;
 };
 
+// A position that a kernel computes from strides counts from an operand's first element, which may not be the lowest: as index_t it
+// wraps, as a signed number it is right.
+inline int from_first(uint position) { return int(position); }
+inline long from_first(ulong position) { return long(position); }
+
 inline float widen(float x) { return x; }
 inline float widen(half x) { return float(x); }
 inline float widen(bf16 x) { return as_type<float>(uint(x.bits) << 16); }

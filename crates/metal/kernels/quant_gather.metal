@@ -15,10 +15,6 @@ inline index_t coded_row(const thread Env& env, constant Args& args, index_t row
     return index_t(resolved);
 }
 
-// Rows may follow each other backwards.
-inline int from_first(uint offset) { return int(offset); }
-inline long from_first(ulong offset) { return long(offset); }
-
 [[max_total_threads_per_threadgroup(256)]]
 kernel void quant_gather(STEP_BINDINGS, uint2 at [[thread_position_in_grid]]) {
     STEP_ENV;

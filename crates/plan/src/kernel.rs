@@ -66,6 +66,11 @@ pub enum Kernel {
     },
     /// Attention over plain q, k, v `[b, h, t, d]`, then mask and position as the spec says.
     Attention(AttentionSpec),
+    /// The places in input 0 (plain, a sorted vector) of the values of input 1.
+    SearchSorted {
+        /// Behind equal elements, not before them.
+        right: bool,
+    },
     /// Input 0 (plain) at the positions of input 1 along an axis.
     Gather {
         /// The axis indexed.
@@ -125,6 +130,7 @@ impl Kernel {
             Kernel::Rope(_) => Family::Rope,
             Kernel::Matmul { .. } => Family::Matmul,
             Kernel::Attention(_) => Family::Attention,
+            Kernel::SearchSorted { .. } => Family::SearchSorted,
             Kernel::Gather { .. } => Family::Gather,
             Kernel::Scatter { .. } => Family::Scatter,
             Kernel::WriteAt { .. } => Family::WriteAt,
@@ -175,6 +181,7 @@ impl Kernel {
                 }
             }
             Op::Attention(spec) => Kernel::Attention(*spec),
+            Op::SearchSorted { right } => Kernel::SearchSorted { right: *right },
             Op::Gather { axis } => Kernel::Gather { axis: *axis },
             Op::QuantMatmul { format, activations } => {
                 Kernel::QuantMatmul { format: *format, activations: *activations }

@@ -153,6 +153,22 @@ impl Tensor {
         self.wrap(build::argsort(&self.node, axis, descending, None))
     }
 
+    /// Where each of `values` would be inserted into this vector, which must be sorted in ascending order, to keep it sorted:
+    /// before equal elements, or (`right`) behind them. NaN sorts last.
+    ///
+    /// ```
+    /// # fn main() -> wootz::Result<()> {
+    /// let edges = wootz::Tensor::from_slice(&[0.0f32, 10.0, 20.0]);
+    /// let values = wootz::Tensor::from_slice(&[-1.0f32, 10.0, 15.0]);
+    /// assert_eq!(edges.search_sorted(&values, false)?.to_vec::<i64>()?, [0, 1, 2]);
+    /// assert_eq!(edges.search_sorted(&values, true)?.to_vec::<i64>()?, [0, 2, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn search_sorted(&self, values: &Tensor, right: bool) -> Result<Tensor> {
+        self.wrap(build::search_sorted(&self.node, &values.node, right))
+    }
+
     /// The `k` largest elements along an axis, largest first, and their positions.
     pub fn top_k(&self, k: usize, axis: Axis) -> Result<(Tensor, Tensor)> {
         let values = self.wrap(build::sort(&self.node, axis, true, Some(k)))?;

@@ -1,10 +1,10 @@
-//! Gather, take, scatter and write_at.
+//! Gather, take, scatter, write_at and search_sorted.
 
 use super::{Draft, Level};
 use crate::case::Case;
 use crate::leaf::{LayoutClass, Leaf};
 use crate::tolerance::Tolerance;
-use crate::values;
+use crate::values::{self, Values};
 use wootz_ir::op::ScatterMode;
 use wootz_ir::reference::HostTensor;
 use wootz_ir::{DType, Number, Shape, build};
@@ -31,12 +31,18 @@ pub fn cases(level: Level, list: &mut Vec<Case>) {
                 list.push(write_at(dtype, class, axis, 1, true));
             }
             list.push(take(dtype, class));
+            list.push(search_sorted(dtype, class, 33, class == LayoutClass::Transposed));
         }
         if level == Level::Full {
             list.push(gather(dtype, LayoutClass::Broadcast, 1, DType::I64));
             list.push(write_at(dtype, LayoutClass::Contiguous, 0, 0, false));
             list.push(write_at(dtype, LayoutClass::Contiguous, 0, 3, true));
             empties(dtype, list);
+            for (extent, right) in [(0, false), (1, false), (1, true), (257, false), (257, true)] {
+                list.push(search_sorted(dtype, LayoutClass::Contiguous, extent, right));
+            }
+            list.push(special_search(dtype, false));
+            list.push(special_search(dtype, true));
         }
     }
     if level == Level::Full {
@@ -116,6 +122,39 @@ fn write_at(dtype: DType, class: LayoutClass, axis: usize, start: i64, donated: 
     let case =
         draft.case(leaves, Tolerance::SIGNED, move |n| build::write_at(&n[0], &n[1], &n[2], axis as isize));
     case.numpy(format!("np_write_at(a, b, int(c), {axis})"))
+}
+
+/// A vector with repeats, and values in it, between its elements and beyond them.
+fn search_sorted(dtype: DType, class: LayoutClass, extent: usize, right: bool) -> Case {
+    let detail = format!("{extent}{}", if right { "_right" } else { "" });
+    let draft = Draft::new("search_sorted", "search_sorted", dtype).layout(class).detail(detail);
+    let mut random = draft.random();
+    let sorted = in_order(values::whole(&mut random, [extent], dtype, 1, 20));
+    let places = values::whole(&mut random, [6, 7], dtype, 0, 21);
+    searching(draft, Leaf::new(sorted, class, 0), Leaf::new(places, class, 0), right)
+}
+
+/// Zeros of both signs, infinities and NaN, where the dtype has them.
+fn special_search(dtype: DType, right: bool) -> Case {
+    let detail = if right { "right" } else { "left" };
+    let draft = Draft::new("search_sorted", "search_sorted", dtype).values(Values::Special).detail(detail);
+    let mut random = draft.random();
+    let sorted = in_order(values::salted(&mut random, [29], dtype, -4.0, 4.0));
+    let places = values::salted(&mut random, [40], dtype, -4.0, 4.0);
+    searching(draft, Leaf::contiguous(sorted), Leaf::contiguous(places), right)
+}
+
+fn in_order(mut x: HostTensor) -> HostTensor {
+    x.data.sort_by(wootz_ir::reference::order);
+    x
+}
+
+fn searching(draft: Draft, sorted: Leaf, places: Leaf, right: bool) -> Case {
+    let side = if right { "right" } else { "left" };
+    let build = move |n: &[wootz_ir::graph::NodeRef]| build::search_sorted(&n[0], &n[1], right);
+    draft
+        .case(vec![sorted, places], Tolerance::EXACT, build)
+        .numpy(format!("np.searchsorted(a, b, '{side}')"))
 }
 
 /// No positions, and nothing to look in where nothing is looked for.

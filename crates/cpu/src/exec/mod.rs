@@ -22,6 +22,7 @@ mod reduce;
 mod rope;
 mod rows;
 mod scatter;
+mod search_sorted;
 pub(crate) mod small;
 mod sort;
 mod wkv7;
@@ -310,6 +311,7 @@ fn shared_bytes(step: &Step, workers: usize) -> usize {
         | Kernel::RmsNorm { .. }
         | Kernel::LayerNorm { .. }
         | Kernel::Rope(_)
+        | Kernel::SearchSorted { .. }
         | Kernel::Gather { .. }
         | Kernel::Scatter { .. }
         | Kernel::WriteAt { .. }
@@ -330,6 +332,9 @@ fn work(step: &Step) -> usize {
         Kernel::ExpertMatmul { .. } => product(&[step.shape.count(), step.input_shapes[0][1]]) / 4,
         Kernel::Attention(_) => product(&[step.shape.count(), step.input_shapes[1][2]]) / 2,
         Kernel::Softmax { .. } | Kernel::Sort { .. } | Kernel::ArgSort { .. } => product(&[around, 7]),
+        Kernel::SearchSorted { .. } => {
+            product(&[step.shape.count(), 2 * step.input_shapes[0][0].checked_ilog2().unwrap_or(0) as usize])
+        }
         _ => 0,
     };
     around.saturating_add(own)
@@ -352,6 +357,7 @@ impl Task<'_> {
                 matmul::run(self, workspace, matmul::BatchedShape { batch: *batch, m: *m, n: *n, k: *k });
             }
             Kernel::Attention(spec) => attention::run(self, workspace, spec),
+            Kernel::SearchSorted { right } => search_sorted::run(self, workspace, *right),
             Kernel::Gather { axis } => gather::run(self, workspace, *axis as usize),
             Kernel::Scatter { axis, mode } => scatter::scatter(self, workspace, *axis as usize, *mode),
             Kernel::WriteAt { axis } => scatter::write_at(self, workspace, *axis as usize),

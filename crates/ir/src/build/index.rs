@@ -1,4 +1,4 @@
-//! Gather and scatter.
+//! Gather, scatter and binary search.
 
 use super::movement::check_spans;
 use super::{cast, elementwise, expand, node, reshape};
@@ -44,6 +44,20 @@ pub(super) fn one_index(op: &'static str, x: &NodeRef) -> Result<NodeRef> {
         _ => x.clone(),
     };
     reshape(&cast(&x, DType::I32), &Shape::from([1]))
+}
+
+/// Where each of `values` would be inserted into the vector `sorted`, before its equals or (`right`) behind them. If the
+/// vector is not sorted, the places are between 0 and its length, and nothing more is said of them.
+pub fn search_sorted(sorted: &NodeRef, values: &NodeRef, right: bool) -> Result<NodeRef> {
+    if sorted.shape().rank() != 1 {
+        return Err(Error::shape("search_sorted", &[sorted.shape()], "a vector to search"));
+    }
+    let Some(dtype) = sorted.dtype().promote(values.dtype()) else {
+        let dtypes = [sorted.dtype(), values.dtype()];
+        return Err(Error::dtype("search_sorted", &dtypes, "a common dtype"));
+    };
+    let operands = [cast(sorted, dtype), cast(values, dtype)];
+    node(Op::SearchSorted { right }, operands, values.shape().clone(), DType::I64)
 }
 
 /// `out[…, i, …] = x[…, index[…, i, …], …]` along an axis; the other axes broadcast.

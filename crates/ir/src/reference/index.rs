@@ -1,12 +1,27 @@
-//! Gather and scatter.
+//! Gather, scatter and binary search.
 
+use super::map::update_slice;
+use super::row::order;
 use super::{HostTensor, evaluate_binary};
-use crate::dtype::ScalarType;
+use crate::dtype::{DType, Number, ScalarType};
 use crate::error::{Error, Fault, Result};
+use crate::graph::GraphNode;
 use crate::layout::{Layout, Span, View};
-use crate::op::ScatterMode;
+use crate::op::{Op, ScatterMode};
 use crate::scalar::BinaryFn;
 use crate::shape::Shape;
+use std::cmp::Ordering;
+
+/// The definitions of this file's families.
+pub fn evaluate(node: &GraphNode, operands: &[&HostTensor]) -> Result<HostTensor> {
+    match &node.op {
+        Op::SearchSorted { right } => Ok(search_sorted(operands, *right)),
+        Op::Gather { axis } => gather(operands, *axis as usize, &node.shape),
+        Op::Scatter { axis, mode } => scatter(operands, *axis as usize, *mode),
+        Op::WriteAt { axis } => write_at(operands, *axis as usize),
+        other => unreachable!("{} is defined elsewhere", other.name()),
+    }
+}
 
 /// Converts an index that may count from the end to a non-negative one.
 pub fn resolve(index: i64, extent: usize) -> Option<usize> {
@@ -24,7 +39,21 @@ fn out_of_range(op: &str, x: &HostTensor) -> Error {
     }
 }
 
-pub fn gather(operands: &[&HostTensor], axis: usize, shape: &Shape) -> Result<HostTensor> {
+/// The number of elements before each value, which may go behind its equals.
+fn search_sorted(operands: &[&HostTensor], right: bool) -> HostTensor {
+    let (sorted, values) = (operands[0], operands[1]);
+    let place = |&value: &Number| {
+        let comes_before = |element: &Number| match order(element, &value) {
+            Ordering::Less => true,
+            Ordering::Equal => right,
+            Ordering::Greater => false,
+        };
+        Number::Int(sorted.data.partition_point(comes_before) as i64)
+    };
+    HostTensor::new(values.shape.clone(), DType::I64, values.data.iter().map(place))
+}
+
+fn gather(operands: &[&HostTensor], axis: usize, shape: &Shape) -> Result<HostTensor> {
     let (x, index) = (operands[0], operands[1]);
     let mut data = Vec::with_capacity(shape.count());
     for (i, at) in index.data.iter().enumerate() {
@@ -35,7 +64,7 @@ pub fn gather(operands: &[&HostTensor], axis: usize, shape: &Shape) -> Result<Ho
     Ok(HostTensor { shape: shape.clone(), dtype: x.dtype, data })
 }
 
-pub fn scatter(operands: &[&HostTensor], axis: usize, mode: ScatterMode) -> Result<HostTensor> {
+fn scatter(operands: &[&HostTensor], axis: usize, mode: ScatterMode) -> Result<HostTensor> {
     let (x, index, values) = (operands[0], operands[1], operands[2]);
     let layout = Layout::contiguous(&x.shape);
     let mut out = x.clone();
@@ -55,30 +84,7 @@ pub fn scatter(operands: &[&HostTensor], axis: usize, mode: ScatterMode) -> Resu
     Ok(out)
 }
 
-pub fn concat(operands: &[&HostTensor], axis: usize, shape: &Shape) -> HostTensor {
-    HostTensor::from_coords(shape, operands[0].dtype, |coords| {
-        let mut at = coords.to_vec();
-        for x in operands {
-            if at[axis] < x.shape[axis] {
-                return x.at(&at);
-            }
-            at[axis] -= x.shape[axis];
-        }
-        unreachable!("the extents add up to the shape's")
-    })
-}
-
-pub fn update_slice(operands: &[&HostTensor], spans: &[Span]) -> HostTensor {
-    let (x, values) = (operands[0], operands[1]);
-    let mut out = x.clone();
-    let target = Layout::contiguous(&x.shape).view(&View::Slice(spans.into())).expect("slices are views");
-    for (position, &value) in target.positions().zip(&values.data) {
-        out.data[position] = value;
-    }
-    out
-}
-
-pub fn write_at(operands: &[&HostTensor], axis: usize) -> Result<HostTensor> {
+fn write_at(operands: &[&HostTensor], axis: usize) -> Result<HostTensor> {
     let (x, rows, start) = (operands[0], operands[1], operands[2].data[0].to_i64());
     if start < 0 || start as usize + rows.shape[axis] > x.shape[axis] {
         return Err(out_of_range("write_at", x));

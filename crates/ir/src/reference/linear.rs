@@ -4,11 +4,26 @@ use super::HostTensor;
 use super::row::softmax_row;
 use crate::dtype::{DType, Number};
 use crate::error::{Error, Fault, Result};
-use crate::op::AttentionSpec;
+use crate::graph::GraphNode;
+use crate::op::{AttentionSpec, Op};
 use crate::shape::Shape;
 use wootz_blocks::{BlockFormat, dequantize};
 
-pub fn matmul(a: &HostTensor, b: &HostTensor, shape: &Shape) -> HostTensor {
+/// The definitions of this file's families.
+pub fn evaluate(node: &GraphNode, operands: &[&HostTensor]) -> Result<HostTensor> {
+    let shape = &node.shape;
+    match &node.op {
+        Op::Matmul => Ok(matmul(operands[0], operands[1], shape)),
+        Op::Attention(spec) => Ok(attention(operands, spec, shape)),
+        Op::QuantMatmul { format, .. } => quant_matmul(operands, *format, shape),
+        Op::ExpertMatmul { format, .. } => expert_matmul(operands, *format, shape),
+        Op::QuantGather { format } => quant_gather(operands, *format, shape),
+        Op::Wkv7 => Ok(wkv7(operands, shape)),
+        other => unreachable!("{} is defined elsewhere", other.name()),
+    }
+}
+
+fn matmul(a: &HostTensor, b: &HostTensor, shape: &Shape) -> HostTensor {
     let rank = shape.rank();
     let inner = a.shape[rank - 1];
     HostTensor::from_coords(shape, a.dtype, |coords| {
@@ -30,7 +45,7 @@ pub fn matmul(a: &HostTensor, b: &HostTensor, shape: &Shape) -> HostTensor {
     })
 }
 
-pub fn attention(operands: &[&HostTensor], spec: &AttentionSpec, shape: &Shape) -> HostTensor {
+fn attention(operands: &[&HostTensor], spec: &AttentionSpec, shape: &Shape) -> HostTensor {
     let (q, k, v) = (operands[0], operands[1], operands[2]);
     let mask = spec.mask.then(|| operands[3]);
     let sinks = spec.sinks.then(|| operands[3 + usize::from(spec.mask)]);
@@ -76,7 +91,7 @@ fn dequantized_row(weights: &HostTensor, row: usize, format: BlockFormat) -> Res
     Ok(values)
 }
 
-pub fn quant_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
+fn quant_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
     let (x, weights) = (operands[0], operands[1]);
     let rows: Vec<Vec<f32>> =
         (0..weights.shape[0]).map(|r| dequantized_row(weights, r, format)).collect::<Result<_>>()?;
@@ -92,7 +107,7 @@ pub fn quant_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape
     Ok(HostTensor { shape: shape.clone(), dtype: DType::F32, data })
 }
 
-pub fn expert_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
+fn expert_matmul(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
     let (x, weights, experts) = (operands[0], operands[1], operands[2]);
     let (count, width) = (weights.shape[0], weights.shape[1]);
     let (slots, inner) = (experts.shape[1], x.shape[1]);
@@ -126,7 +141,7 @@ fn out_of_range(op: &'static str, shape: &Shape) -> Error {
     }
 }
 
-pub fn quant_gather(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
+fn quant_gather(operands: &[&HostTensor], format: BlockFormat, shape: &Shape) -> Result<HostTensor> {
     let (weights, rows) = (operands[0], operands[1]);
     let mut data = Vec::with_capacity(shape.count());
     for index in &rows.data {
@@ -137,7 +152,7 @@ pub fn quant_gather(operands: &[&HostTensor], format: BlockFormat, shape: &Shape
     Ok(HostTensor { shape: shape.clone(), dtype: DType::F32, data })
 }
 
-pub fn wkv7(operands: &[&HostTensor], shape: &Shape) -> HostTensor {
+fn wkv7(operands: &[&HostTensor], shape: &Shape) -> HostTensor {
     let [r, w, k, v, a, b, state] = operands else { unreachable!("wkv7 has seven operands") };
     let [steps, heads, depth] = *r.shape else { unreachable!("wkv7 inputs have three axes") };
     let rows = v.shape[2];

@@ -2,11 +2,30 @@
 
 use super::HostTensor;
 use crate::dtype::{DType, Number, ScalarType};
-use crate::op::{ArgOp, Axes, ReduceOp, RopeStyle, ScanOp};
+use crate::error::Result;
+use crate::graph::GraphNode;
+use crate::op::{ArgOp, Axes, Op, ReduceOp, RopeStyle, ScanOp};
 use crate::reference::evaluate_binary;
 use crate::scalar::BinaryFn;
 use crate::shape::Shape;
 use std::cmp::Ordering;
+
+/// The definitions of this file's families.
+pub fn evaluate(node: &GraphNode, operands: &[&HostTensor]) -> Result<HostTensor> {
+    let (x, shape) = (operands[0], &node.shape);
+    Ok(match &node.op {
+        Op::Reduce(op, axes) => reduce(*op, *axes, x, shape),
+        Op::ArgReduce(op, axis) => arg_reduce(*op, *axis as usize, x, shape),
+        Op::Scan(op) => scan(*op, x),
+        Op::Sort { descending, limit } => sort(x, *descending, *limit, shape),
+        Op::ArgSort { descending, limit } => argsort(x, *descending, *limit, shape),
+        Op::Softmax { log } => softmax(x, *log),
+        Op::RmsNorm { eps } => rms_norm(operands, eps.get()),
+        Op::LayerNorm { eps } => layer_norm(operands, eps.get()),
+        Op::Rope(style) => rope(operands, *style),
+        other => unreachable!("{} is defined elsewhere", other.name()),
+    })
+}
 
 /// The type in which elements of a dtype are combined: f64 for floats, their own width for integers.
 fn wide(dtype: DType) -> ScalarType {
@@ -24,7 +43,7 @@ fn combine(op: ReduceOp) -> BinaryFn {
     }
 }
 
-pub fn reduce(op: ReduceOp, axes: Axes, x: &HostTensor, shape: &Shape) -> HostTensor {
+fn reduce(op: ReduceOp, axes: Axes, x: &HostTensor, shape: &Shape) -> HostTensor {
     let mut groups: Vec<Vec<Number>> = vec![Vec::new(); shape.count()];
     for (i, &value) in x.data.iter().enumerate() {
         let coords = x.shape.unravel(i);
@@ -55,7 +74,7 @@ fn line(x: &HostTensor, axis: usize, coords: &[usize]) -> Vec<Number> {
 }
 
 /// Ascending order with NaN last.
-fn order(a: &Number, b: &Number) -> Ordering {
+pub fn order(a: &Number, b: &Number) -> Ordering {
     match (a, b) {
         (Number::Float(a), Number::Float(b)) => {
             a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
@@ -71,7 +90,7 @@ fn is_nan(n: &Number) -> bool {
     matches!(n, Number::Float(f) if f.is_nan())
 }
 
-pub fn arg_reduce(op: ArgOp, axis: usize, x: &HostTensor, shape: &Shape) -> HostTensor {
+fn arg_reduce(op: ArgOp, axis: usize, x: &HostTensor, shape: &Shape) -> HostTensor {
     HostTensor::from_coords(shape, DType::I64, |coords| {
         let line = line(x, axis, coords);
         let mut best = 0;
@@ -96,7 +115,7 @@ fn rows(x: &HostTensor, dtype: DType, shape: &Shape, f: impl Fn(&[Number]) -> Ve
     HostTensor { shape: shape.clone(), dtype, data }
 }
 
-pub fn scan(op: ScanOp, x: &HostTensor) -> HostTensor {
+fn scan(op: ScanOp, x: &HostTensor) -> HostTensor {
     let f = match op {
         ScanOp::Sum => BinaryFn::Add,
         ScanOp::Prod => BinaryFn::Mul,
@@ -122,13 +141,13 @@ fn sorted_positions(row: &[Number], descending: bool, limit: usize) -> Vec<usize
     positions
 }
 
-pub fn sort(x: &HostTensor, descending: bool, limit: usize, shape: &Shape) -> HostTensor {
+fn sort(x: &HostTensor, descending: bool, limit: usize, shape: &Shape) -> HostTensor {
     rows(x, x.dtype, shape, |row| {
         sorted_positions(row, descending, limit).into_iter().map(|i| row[i]).collect()
     })
 }
 
-pub fn argsort(x: &HostTensor, descending: bool, limit: usize, shape: &Shape) -> HostTensor {
+fn argsort(x: &HostTensor, descending: bool, limit: usize, shape: &Shape) -> HostTensor {
     rows(x, DType::I64, shape, |row| {
         sorted_positions(row, descending, limit).into_iter().map(|i| Number::Int(i as i64)).collect()
     })
@@ -141,7 +160,7 @@ pub(super) fn softmax_row(row: &[f64]) -> Vec<f64> {
     exps.into_iter().map(|e| e / sum).collect()
 }
 
-pub fn softmax(x: &HostTensor, log: bool) -> HostTensor {
+fn softmax(x: &HostTensor, log: bool) -> HostTensor {
     rows(x, x.dtype, &x.shape, |row| {
         let row: Vec<f64> = row.iter().map(|n| n.to_f64()).collect();
         if !log {
@@ -163,7 +182,7 @@ fn scaled(row: Vec<f64>, parameters: &[&HostTensor]) -> Vec<Number> {
         .collect()
 }
 
-pub fn rms_norm(operands: &[&HostTensor], eps: f64) -> HostTensor {
+fn rms_norm(operands: &[&HostTensor], eps: f64) -> HostTensor {
     let x = operands[0];
     rows(x, x.dtype, &x.shape, |row| {
         let row: Vec<f64> = row.iter().map(|n| n.to_f64()).collect();
@@ -173,7 +192,7 @@ pub fn rms_norm(operands: &[&HostTensor], eps: f64) -> HostTensor {
     })
 }
 
-pub fn layer_norm(operands: &[&HostTensor], eps: f64) -> HostTensor {
+fn layer_norm(operands: &[&HostTensor], eps: f64) -> HostTensor {
     let x = operands[0];
     rows(x, x.dtype, &x.shape, |row| {
         let row: Vec<f64> = row.iter().map(|n| n.to_f64()).collect();
@@ -184,7 +203,7 @@ pub fn layer_norm(operands: &[&HostTensor], eps: f64) -> HostTensor {
     })
 }
 
-pub fn rope(operands: &[&HostTensor], style: RopeStyle) -> HostTensor {
+fn rope(operands: &[&HostTensor], style: RopeStyle) -> HostTensor {
     let [x, positions, frequencies] = operands else { unreachable!("rope has three operands") };
     let half = frequencies.data.len();
     let rank = x.shape.rank();

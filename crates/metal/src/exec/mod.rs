@@ -13,6 +13,7 @@ mod reduce;
 mod rope;
 mod rows;
 mod scan;
+mod search_sorted;
 mod softmax;
 mod sort;
 mod wkv7;
@@ -125,6 +126,7 @@ pub fn launches(step: &Step, facts: &Facts) -> Result<Launches> {
         Kernel::RmsNorm { eps } => norm::launches(step, facts, *eps, false),
         Kernel::LayerNorm { eps } => norm::launches(step, facts, *eps, true),
         Kernel::Rope(style) => Ok(rope::launches(step, *style)),
+        Kernel::SearchSorted { right } => Ok(search_sorted::launches(step, *right)),
         Kernel::Gather { axis } => Ok(index::gather(step, *axis)),
         Kernel::Scatter { axis, mode } => index::scatter(step, facts, *axis, *mode),
         Kernel::WriteAt { axis } => Ok(index::write_at(step, *axis)),

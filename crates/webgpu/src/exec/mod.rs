@@ -14,6 +14,7 @@ mod quant_matmul;
 mod reduce;
 mod rope;
 mod scan;
+mod search_sorted;
 mod softmax;
 mod sort;
 mod wkv7;
@@ -48,6 +49,7 @@ pub(crate) fn launches(task: &Task<'_>) -> Result<Launches> {
             matmul::launches(task, MatmulProblem { batch: *batch, m: *m, n: *n, k: *k })
         }
         Kernel::Attention(spec) => attention::launches(task, spec),
+        Kernel::SearchSorted { right } => search_sorted::launches(task, *right),
         Kernel::Gather { axis } => index::gather(task, *axis as usize),
         Kernel::Scatter { axis, mode } => index::scatter(task, *axis as usize, *mode),
         Kernel::WriteAt { axis } => index::write_at(task, *axis as usize),
