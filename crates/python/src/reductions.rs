@@ -155,6 +155,12 @@ impl PyArray {
         array(self.tensor().argsort(axis, descending))
     }
 
+    /// Where each of ``values`` would be inserted into this sorted vector: before its equals, or (``right``) behind them.
+    #[pyo3(signature = (values, right=false))]
+    fn _search_sorted(&self, values: PyRef<'_, PyArray>, right: bool) -> PyResult<PyArray> {
+        array(self.tensor().search_sorted(&values.tensor(), right))
+    }
+
     /// The ``k`` largest elements along an axis, largest first, and their positions.
     #[pyo3(signature = (k, axis=-1))]
     fn top_k(&self, k: usize, axis: isize) -> PyResult<(PyArray, PyArray)> {

@@ -1,7 +1,6 @@
 """Searching and sorting."""
 
-from . import _native
-from ._native import Array, asarray, logical_and, logical_or
+from ._native import asarray
 from .errors import ArgumentError
 
 __all__ = [
@@ -71,15 +70,8 @@ def take_along_axis(x, indices, /, axis=-1):
     return x.take_along_axis(asarray(indices), axis=axis)
 
 
-def _before(a, b):
-    """Whether a sorts before b, with NaN last."""
-    if a.dtype.kind != "f":
-        return a < b
-    return logical_or(a < b, logical_and(a == a, b != b))
-
-
 def searchsorted(x1, x2, /, side="left", sorter=None):
-    """The insertion points of ``x2`` in the sorted vector ``x1``: binary search, one gather per step."""
+    """The insertion points of ``x2`` in the sorted vector ``x1``; NaN sorts last."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
     x1, x2 = asarray(x1), asarray(x2)
@@ -87,20 +79,4 @@ def searchsorted(x1, x2, /, side="left", sorter=None):
         raise ArgumentError(f"searchsorted: expected a vector to search, not shape {x1.shape}")
     if sorter is not None:
         x1 = x1.take(asarray(sorter), axis=0)
-    dtype = x1.dtype.promote(x2.dtype)
-    if dtype is None:
-        raise ArgumentError(f"searchsorted: {x1.dtype} and {x2.dtype} have no common dtype")
-    x1, x2 = x1.astype(dtype), x2.astype(dtype)
-    count = x1.shape[0]
-    low = _native.full(x2.shape, 0, dtype="int64", device=x2.device)
-    high = _native.full(x2.shape, count, dtype="int64", device=x2.device)
-    for _ in range(count.bit_length()):
-        middle = (low + high) >> 1
-        probe = x1.take(_native.minimum(middle, count - 1), axis=0)
-        further = _before(probe, x2) if side == "left" else _native.logical_not(_before(x2, probe))
-        open_ = low < high
-        low, high = (
-            _native.where(logical_and(open_, further), middle + 1, low),
-            _native.where(logical_and(open_, _native.logical_not(further)), middle, high),
-        )
-    return low
+    return x1._search_sorted(x2, side == "right")
