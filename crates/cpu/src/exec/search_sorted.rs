@@ -30,6 +30,8 @@ struct Sorted {
     stride: isize,
     extent: usize,
     read: ReadRun,
+    /// Bytes of an element.
+    size: usize,
 }
 
 impl Sorted {
@@ -42,27 +44,47 @@ impl Sorted {
             stride: layout.strides[0] * size as isize,
             extent: layout.shape[0],
             read: reader(load.dtype),
+            size,
         }
     }
 
-    /// The number of elements whose key is below a value's, or (`right`) not above it.
+    /// The elements, if they lie side by side as values of `T`, their compute type.
     ///
     /// # Safety
-    /// `T` is the compute type of the vector's dtype, and its elements are readable.
-    unsafe fn place<T: SortKey + Default>(&self, value: T, right: bool) -> i64 {
-        let key = value.key();
-        let (mut low, mut count) = (0, self.extent);
-        while count > 0 {
-            let half = count / 2;
-            let mut element = T::default();
-            let at = self.first.wrapping_offset((low + half) as isize * self.stride);
-            // SAFETY: the position is below the extent.
-            unsafe { (self.read)(at, 1, (&raw mut element).cast(), 1) };
-            let before = element.key() < key || (right && element.key() == key);
-            (low, count) = if before { (low + half + 1, count - half - 1) } else { (low, half) };
-        }
-        low as i64
+    /// The elements are readable for as long as the slice is used.
+    unsafe fn slice<'a, T: bytemuck::Pod>(&self) -> Option<&'a [T]> {
+        let together = self.stride == size_of::<T>() as isize && self.size == size_of::<T>();
+        // SAFETY: they lie side by side, aligned as every buffer's are; an element as large as its compute type is one.
+        together.then(|| unsafe { std::slice::from_raw_parts(self.first.cast(), self.extent) })
     }
+
+    /// An element in its compute type.
+    ///
+    /// # Safety
+    /// `T` is the compute type of the vector's dtype, the position is below the extent, and the element is readable.
+    unsafe fn at<T: Default>(&self, position: usize) -> T {
+        let mut element = T::default();
+        let from = self.first.wrapping_offset(position as isize * self.stride);
+        // SAFETY: the caller's promise; there is room for one value.
+        unsafe { (self.read)(from, 1, (&raw mut element).cast(), 1) };
+        element
+    }
+}
+
+/// The number of the `extent` elements whose key is below a value's, or (`right`) not above it.
+#[inline(always)]
+fn place<T: SortKey>(extent: usize, element: impl Fn(usize) -> T, value: T, right: bool) -> i64 {
+    let key = value.key();
+    let (mut low, mut count) = (0, extent);
+    while count > 0 {
+        let half = count / 2;
+        let found = element(low + half).key();
+        let before = (found < key) | (right & (found == key));
+        // Without a branch: which way it goes cannot be predicted.
+        low = if before { low + half + 1 } else { low };
+        count = if before { count - half - 1 } else { half };
+    }
+    low as i64
 }
 
 fn typed<T: SortKey + Default + bytemuck::Pod>(task: &Task<'_>, workspace: &Workspace, right: bool) {
@@ -70,16 +92,20 @@ fn typed<T: SortKey + Default + bytemuck::Pod>(task: &Task<'_>, workspace: &Work
     let points = task.worker.split(task.step.shape.count(), GRAIN);
     let n = points.len().min(BLOCK);
     let (values, places) = (workspace.slice::<T>(n), workspace.slice::<i64>(n));
-    // SAFETY: the plan's buffers are bound, points exist, and workers take disjoint ones.
+    // SAFETY: the plan's buffers are bound, `T` is the inputs' compute type, points exist, and workers take disjoint ones.
     unsafe {
+        let slice = sorted.slice::<T>();
         let mut input = task.inputs[1].begin(task.run, workspace, n);
         let mut finish = task.epilogue.begin(task.run, workspace, n);
         for start in points.clone().step_by(BLOCK) {
             crate::stop::check();
             let range = start..points.end.min(start + BLOCK);
             task.inputs[1].load(task.run, &mut input, range.clone(), values.as_mut_ptr().cast());
-            for (place, &value) in places.iter_mut().zip(&values[..range.len()]) {
-                *place = sorted.place(value, right);
+            for (out, &value) in places.iter_mut().zip(&values[..range.len()]) {
+                *out = match slice {
+                    Some(slice) => place(slice.len(), |i| slice[i], value, right),
+                    None => place(sorted.extent, |i| sorted.at(i), value, right),
+                };
             }
             task.epilogue.store(task.run, &mut finish, range, places.as_ptr().cast());
         }

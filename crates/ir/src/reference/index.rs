@@ -6,7 +6,7 @@ use super::{HostTensor, evaluate_binary};
 use crate::dtype::{DType, Number, ScalarType};
 use crate::error::{Error, Fault, Result};
 use crate::graph::GraphNode;
-use crate::layout::{Layout, Span, View};
+use crate::layout::{Layout, Span};
 use crate::op::{Op, ScatterMode};
 use crate::scalar::BinaryFn;
 use crate::shape::Shape;
