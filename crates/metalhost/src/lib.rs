@@ -21,7 +21,7 @@ mod report;
 
 pub use metal::device::why_no_device;
 pub use metal::options::{Fault, Options, configure, fail_next, take_profiles};
-pub use objc::class::live;
+pub use objc::class::{Class, live};
 pub use objc::pool::with_pool;
 pub use report::{Kind, Report, take_reports};
 

@@ -5,6 +5,11 @@
 //! be used from several threads at once.
 //! Not promised: that memory shared with NumPy stays unchanged; writing to it changes the array.
 
+#![allow(
+    unnameable_types,
+    reason = "the interface is Python's, where classes have the names that the module gives them"
+)]
+
 mod array;
 mod batch;
 mod compile;

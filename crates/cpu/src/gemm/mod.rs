@@ -25,7 +25,7 @@ pub use integer::{Wrapping, gemm_integer};
 pub use plan::{Gemm, Shape};
 pub use sink::{Epilogue, Sink, StridedSink};
 pub(crate) use source::PackStrided;
-pub use source::{AlongDepth, AlongLanes, LoadAs, PackSource, Strided, Widen};
+pub use source::{AlongDepth, AlongLanes, Dots, LoadAs, PackSource, Strided, Widen};
 pub use vector::divides_depth;
 
 use crate::isa::Real;

@@ -28,8 +28,7 @@ mod transpose;
 
 pub(crate) use detect::requested;
 pub use detect::{Level, available, level};
-use lanes::*;
-pub use lanes::{AHEAD, Lanes, prefetch};
+pub use lanes::*;
 pub use transpose::{line_side, transpose_block, transpose_lines, transpose_side};
 
 /// An instruction set as a type: what a kernel's body can query at compile time.
