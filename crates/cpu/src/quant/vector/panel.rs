@@ -53,23 +53,26 @@ pub(super) unsafe fn unpack<S: Simd, F: Format>(
 ) {
     let row_bytes = weights.row_bytes();
     let groups = cols.len() / 32;
+    let mut tails = [[0u8; 8 * 36]; HALF];
     // SAFETY: every pointer is within its row's bytes; a chunk that the row has only in part is copied.
     unsafe {
         let start = cols.start / 256 * chunk_bytes::<F>();
         for half in 0..ROWS / HALF {
             let first = first + half * HALF;
-            let row = |i: usize| weights.bytes.as_ptr().add((first + i).min(end - 1) * row_bytes + start);
-            let rows: [*const u8; HALF] = std::array::from_fn(row);
+            let mut rows = [weights.bytes.as_ptr(); HALF];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = row.add((first + i).min(end - 1) * row_bytes + start);
+            }
             for c in 0..groups.div_ceil(8) {
                 let here = (groups - c * 8).min(8);
-                let whole = rows.map(|r| r.add(c * chunk_bytes::<F>()));
-                let tails;
-                let chunks = if here == 8 {
-                    whole
-                } else {
-                    tails = whole.map(|t| padded_tail::<F>(t, here));
-                    std::array::from_fn(|i| tails[i].as_ptr())
-                };
+                let mut chunks = rows;
+                for (chunk, tail) in chunks.iter_mut().zip(&mut tails) {
+                    *chunk = chunk.add(c * chunk_bytes::<F>());
+                    if here < 8 {
+                        *tail = padded_tail::<F>(*chunk, here);
+                        *chunk = tail.as_ptr();
+                    }
+                }
                 unpack_chunk::<S, F>(chunks, panel, half * HALF, (c, here));
             }
         }

@@ -209,7 +209,7 @@ impl<D: ByteDot> Simd for Ymm<D> {
     unsafe fn from_half_pairs(pairs: [u64; 4]) -> [__m256; 2] {
         // SAFETY: register arithmetic.
         unsafe {
-            let [a, b, c, d] = pairs.map(|p| p as i64);
+            let [a, b, c, d] = [pairs[0] as i64, pairs[1] as i64, pairs[2] as i64, pairs[3] as i64];
             let order = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
             let low = _mm_shuffle_epi8(_mm_set_epi64x(b, a), order);
             let high = _mm_shuffle_epi8(_mm_set_epi64x(d, c), order);
