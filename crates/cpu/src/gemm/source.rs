@@ -130,6 +130,14 @@ pub trait LoadAs<T>: Copy + Sync {
     /// Widens numbers side by side; `to` is as long as `from`.
     fn load_run<I: Isa>(from: &[Self], to: &mut [T]);
 }
+/// A copy that may become a few registers: `copy_from_slice` is a call in some builds.
+#[inline(always)]
+fn copy_run<T: Copy>(from: &[T], to: &mut [T]) {
+    assert_eq!(from.len(), to.len());
+    // SAFETY: both have as many elements, and one is borrowed exclusively.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), from.len()) };
+}
+
 macro_rules! load_as {
     ($($from:ty => $to:ty: $plain:literal $convert:expr, $run:expr;)*) => {$(
         impl LoadAs<$to> for $from {
@@ -146,8 +154,8 @@ macro_rules! load_as {
     )*};
 }
 load_as! {
-    f32 => f32: true |v| v, |from, to: &mut [f32]| to.copy_from_slice(from);
-    f64 => f64: true |v| v, |from, to: &mut [f64]| to.copy_from_slice(from);
+    f32 => f32: true |v| v, copy_run;
+    f64 => f64: true |v| v, copy_run;
     f16 => f32: false convert::f16_to_f32_element, convert::widen_f16::<I>;
     bf16 => f32: false convert::bf16_to_f32_element, convert::widen_bf16;
 }
@@ -187,7 +195,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
             for l in 0..W {
                 values[l] = self.element(lane + l, first + d);
             }
-            self.out[d * W..(d + 1) * W].copy_from_slice(&values);
+            copy_run(&values, &mut self.out[d * W..(d + 1) * W]);
         }
     }
 

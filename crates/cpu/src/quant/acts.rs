@@ -39,24 +39,29 @@ impl ActLayout {
     }
 
     /// Values per row.
+    #[inline]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// Whether records have fine codes.
+    #[inline]
     pub fn precise(&self) -> bool {
         self.precise
     }
 
     /// 4-byte words of one row's record.
+    #[inline]
     pub fn words(&self) -> usize {
         self.padded / 8 * 3 + self.fine_words()
     }
 
+    #[inline]
     fn fine_words(&self) -> usize {
         if self.precise { self.padded / 4 } else { 0 }
     }
 
+    #[inline]
     fn split<'a>(&self, record: &'a [u32]) -> Record<'a> {
         let (codes, rest) = record.split_at(self.padded / 4);
         let (fine, rest) = rest.split_at(self.fine_words());
@@ -204,6 +209,7 @@ impl<'a> Acts<'a> {
     }
 
     /// Sizes.
+    #[inline]
     pub fn layout(&self) -> ActLayout {
         self.layout
     }
@@ -225,12 +231,14 @@ impl<'a> Acts<'a> {
     }
 
     /// How many rows.
+    #[inline]
     pub fn rows(&self) -> usize {
         let all = || self.records.len().checked_div(self.layout.words()).unwrap_or(0);
         self.picked.map_or_else(all, |picked| picked.len())
     }
 
     /// The record of a row.
+    #[inline]
     pub fn record(&self, row: usize) -> Record<'a> {
         let words = self.layout.words();
         let row = self.picked.map_or(row, |picked| picked[row] as usize);

@@ -40,12 +40,13 @@ impl Panel {
 }
 
 /// Unpacks columns `cols` (a range of whole chunks, except at the row's end) of rows `first..first + ROWS`.
-/// Rows at or past `end` repeat the last row; their results are not stored.
+/// Rows at or past `end` repeat the last row; their results are not stored. With `SHIFT`, signed codes become unsigned ones that
+/// are larger by 128.
 ///
 /// # Safety
 /// `first < end <= rows` of the weights, at most [`COLS`] columns, starting at a chunk; and as [`crate::quant::matmul_rows`].
 #[inline(always)]
-pub(super) unsafe fn unpack<S: Simd, F: Format>(
+pub(super) unsafe fn unpack<S: Simd, F: Format, const SHIFT: bool>(
     weights: &Weights<'_>,
     (first, end): (usize, usize),
     cols: std::ops::Range<usize>,
@@ -73,7 +74,7 @@ pub(super) unsafe fn unpack<S: Simd, F: Format>(
                         *chunk = tail.as_ptr();
                     }
                 }
-                unpack_chunk::<S, F>(chunks, panel, half * HALF, (c, here));
+                unpack_chunk::<S, F, SHIFT>(chunks, panel, half * HALF, (c, here));
             }
         }
     }
@@ -87,7 +88,7 @@ pub(super) unsafe fn unpack<S: Simd, F: Format>(
 /// # Safety
 /// A whole chunk must be readable at each of `rows`, and the panel must have chunk `c`.
 #[inline(always)]
-unsafe fn unpack_chunk<S: Simd, F: Format>(
+unsafe fn unpack_chunk<S: Simd, F: Format, const SHIFT: bool>(
     rows: [*const u8; HALF],
     panel: &mut Panel,
     row: usize,
@@ -121,7 +122,9 @@ unsafe fn unpack_chunk<S: Simd, F: Format>(
                 if groups > $g {
                     let mut codes = zero;
                     for i in 0..HALF {
-                        codes[i] = S::as_words(F::codes::<S, $g>(rows[i]));
+                        let plain = F::codes::<S, $g>(rows[i]);
+                        let shifted = if SHIFT { S::add_bytes(plain, S::splat_byte(128)) } else { plain };
+                        codes[i] = S::as_words(shifted);
                     }
                     let to = panel.codes[c * 8 + $g].as_mut_ptr().cast::<f32>().add(row);
                     S::store_transposed(&codes, to, ROWS);

@@ -87,6 +87,7 @@ impl<D: ByteDot> Lanes for Ymm<D> {
         fn load_aligned(at: *const u8) -> __m256i = _mm256_load_si256(at.cast());
         fn splat_four(at: *const i8) -> __m256i = _mm256_set1_epi32(at.cast::<i32>().read_unaligned());
         fn no_ints() -> __m256i = _mm256_setzero_si256();
+        fn splat_int(at: *const i32) -> __m256i = _mm256_set1_epi32(*at);
         fn add_pairs(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi16(a, b);
         fn add_ints(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
         fn widen(pairs: __m256i) -> __m256i = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
