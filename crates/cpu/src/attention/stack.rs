@@ -90,7 +90,8 @@ impl<'m, T: Elementary> Stack<'m, T> {
             for (d, q) in own.iter_mut().enumerate() {
                 // SAFETY: `Heads::new` promises that every element is readable. (One stride is told apart for the sake of the
                 // loop, which becomes two.)
-                *q = unsafe { *from.offset(if stride == 1 { d as isize } else { d as isize * stride }) } * scale;
+                *q = unsafe { *from.offset(if stride == 1 { d as isize } else { d as isize * stride }) }
+                    * scale;
             }
         }
         for start in unit.keys.clone().step_by(TILE) {
