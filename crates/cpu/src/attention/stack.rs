@@ -86,9 +86,12 @@ impl<'m, T: Elementary> Stack<'m, T> {
         for row in 0..self.rows {
             let [b, h, t] = row_of(problem, unit, row);
             let (from, stride) = (problem.q.at(b, h, t), problem.q.strides[3]);
-            for (d, q) in self.q[row * self.depth..][..self.depth].iter_mut().enumerate() {
-                // SAFETY: `Heads::new` promises that every element is readable.
-                *q = unsafe { *from.offset(d as isize * stride) } * scale;
+            let own = &mut self.q[row * self.depth..][..self.depth];
+            for (d, q) in own.iter_mut().enumerate() {
+                // SAFETY: `Heads::new` promises that every element is readable. (One stride is told apart for the sake of the
+                // loop, which becomes two.)
+                *q = unsafe { *from.offset(if stride == 1 { d as isize } else { d as isize * stride }) }
+                    * scale;
             }
         }
         for start in unit.keys.clone().step_by(TILE) {
@@ -123,7 +126,8 @@ impl<'m, T: Elementary> Stack<'m, T> {
             Some(v) => unsafe { v.is_finite(count, width) },
             None => {
                 pack(v, width, count, cols, self.v);
-                dispatch(AllFinite(&self.v[..count * self.padded]))
+                let packed = &self.v[..count * self.padded];
+                dispatch(AllFinite { start: packed.as_ptr(), stride: 0, rows: 1, width: packed.len() })
             }
         };
         if finite {
@@ -196,11 +200,11 @@ impl<'m, T: Elementary> Stack<'m, T> {
         let none = T::of(f64::NEG_INFINITY);
         scores[..place(visible.start)].fill(none);
         scores[place(visible.end)..].fill(none);
-        let (largest, factor, sum) = dispatch(Soften { scores, largest: self.largest[row] });
+        let mixed = &mut self.mixed[row * self.padded..][..self.padded];
+        let (largest, factor, sum) = dispatch(Soften { scores, mixed, largest: self.largest[row] });
         self.largest[row] = largest;
         if factor != T::ONE {
             self.sum[row] = self.sum[row] * factor;
-            self.mixed[row * self.padded..][..self.padded].iter_mut().for_each(|m| *m = *m * factor);
         }
         self.sum[row] += sum;
     }
@@ -314,30 +318,40 @@ impl<T: Real> Panels<T> {
     /// # Safety
     /// `rows` rows of `width` must be readable.
     unsafe fn is_finite(&self, rows: usize, width: usize) -> bool {
-        // SAFETY: the caller's promise.
-        let row = |r: usize| unsafe {
-            std::slice::from_raw_parts(self.start.offset(r as isize * self.depth), width)
-        };
-        (0..rows).all(|r| dispatch(AllFinite(row(r))))
+        dispatch(AllFinite { start: self.start, stride: self.depth, rows, width })
     }
 }
 
-/// Whether no number is NaN or infinite.
-struct AllFinite<'a, T>(&'a [T]);
+/// Whether no number is NaN or infinite in readable rows of `width`.
+struct AllFinite<T> {
+    start: *const T,
+    stride: isize,
+    rows: usize,
+    width: usize,
+}
 
-impl<T: Real> Kernel for AllFinite<'_, T> {
+impl<T: Real> Kernel for AllFinite<T> {
     type Out = bool;
     #[inline(always)]
     fn run<I: Isa>(self) -> bool {
         // Zero times a number is zero, unless it is NaN or infinite; and NaN stays.
-        let mut lanes = [T::ZERO; 32];
-        let (pieces, rest) = self.0.as_chunks::<32>();
-        for piece in pieces {
-            for l in 0..32 {
-                lanes[l] += piece[l] * T::ZERO;
+        let mut lanes = [T::ZERO; LANES];
+        for r in 0..self.rows {
+            // SAFETY: whoever made this promised readable rows.
+            let row = unsafe {
+                std::slice::from_raw_parts(self.start.offset(r as isize * self.stride), self.width)
+            };
+            let (pieces, rest) = row.as_chunks::<LANES>();
+            for piece in pieces {
+                for l in 0..LANES {
+                    lanes[l] += piece[l] * T::ZERO;
+                }
+            }
+            for (l, &v) in rest.iter().enumerate() {
+                lanes[l] += v * T::ZERO;
             }
         }
-        lanes.iter().chain(rest).all(|&v| v * T::ZERO == T::ZERO)
+        fold(lanes, |a, b| a + b) == T::ZERO
     }
 }
 
@@ -356,9 +370,11 @@ impl<T: Elementary> Kernel for Cap<'_, T> {
     }
 }
 
-/// Scores to weights relative to the new maximum: (maximum, factor for older weights, sum of the new ones).
+/// Scores to weights relative to the new maximum, and what older weights have mixed likewise: (maximum, factor for older weights,
+/// sum of the new ones).
 struct Soften<'a, T> {
     scores: &'a mut [T],
+    mixed: &'a mut [T],
     largest: T,
 }
 
@@ -394,6 +410,11 @@ impl<T: Elementary> Kernel for Soften<'_, T> {
         }
         let factor =
             if self.largest == largest { T::ONE } else { (self.largest - shift).v_exp_weight::<I>() };
+        if factor != T::ONE {
+            for m in self.mixed {
+                *m = *m * factor;
+            }
+        }
         (largest, factor, fold(sums, |a, b| a + b))
     }
 }
@@ -401,15 +422,17 @@ impl<T: Elementary> Kernel for Soften<'_, T> {
 /// Scores that are handled at a time.
 const LANES: usize = 32;
 
-/// Joins lanes, halves with halves.
+/// Joins lanes, halves with halves. The loops have constant bounds, so that they become shuffles of registers.
 #[inline(always)]
 fn fold<T: Real>(mut lanes: [T; LANES], join: impl Fn(T, T) -> T) -> T {
-    let mut half = LANES / 2;
-    while half > 0 {
-        for l in 0..half {
-            lanes[l] = join(lanes[l], lanes[l + half]);
-        }
-        half /= 2;
+    macro_rules! halve {
+        ($($half:literal)*) => {$(
+            for l in 0..$half {
+                lanes[l] = join(lanes[l], lanes[l + $half]);
+            }
+        )*};
     }
+    const { assert!(LANES == 32, "the halves below are those of 32") };
+    halve!(16 8 4 2 1);
     lanes[0]
 }

@@ -130,6 +130,14 @@ pub trait LoadAs<T>: Copy + Sync {
     /// Widens numbers side by side; `to` is as long as `from`.
     fn load_run<I: Isa>(from: &[Self], to: &mut [T]);
 }
+/// A copy that may become a few registers: `copy_from_slice` is a call in some builds.
+#[inline(always)]
+fn copy_run<T: Copy>(from: &[T], to: &mut [T]) {
+    assert_eq!(from.len(), to.len());
+    // SAFETY: both have as many elements, and one is borrowed exclusively.
+    unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), from.len()) };
+}
+
 macro_rules! load_as {
     ($($from:ty => $to:ty: $plain:literal $convert:expr, $run:expr;)*) => {$(
         impl LoadAs<$to> for $from {
@@ -146,8 +154,8 @@ macro_rules! load_as {
     )*};
 }
 load_as! {
-    f32 => f32: true |v| v, |from, to: &mut [f32]| to.copy_from_slice(from);
-    f64 => f64: true |v| v, |from, to: &mut [f64]| to.copy_from_slice(from);
+    f32 => f32: true |v| v, copy_run;
+    f64 => f64: true |v| v, copy_run;
     f16 => f32: false convert::f16_to_f32_element, convert::widen_f16::<I>;
     bf16 => f32: false convert::bf16_to_f32_element, convert::widen_bf16;
 }
@@ -182,8 +190,12 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
             _ => 0,
         };
         for d in whole..n {
-            let values: [T; W] = std::array::from_fn(|l| self.element(lane + l, first + d));
-            self.out[d * W..(d + 1) * W].copy_from_slice(&values);
+            // Assigned one by one: `array::from_fn` may cost a call for each number.
+            let mut values = [T::ZERO; W];
+            for l in 0..W {
+                values[l] = self.element(lane + l, first + d);
+            }
+            copy_run(&values, &mut self.out[d * W..(d + 1) * W]);
         }
     }
 
@@ -191,8 +203,7 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
     #[inline(always)]
     fn transpose_blocks<I: Isa, const W: usize>(&mut self) -> usize {
         let side = transpose_side::<I>(size_of::<T>());
-        // A panel narrower than a block is written with rows that overlap, each mending the end of the last.
-        if side == 1 || !W.is_multiple_of(side) && W > side {
+        if side == 1 {
             return 0;
         }
         let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
@@ -215,11 +226,14 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
             }
             d += line;
         }
+        // A panel narrower than a block is written with rows that overlap, each mending the end of the last. One that is no
+        // multiple of blocks wide ends with a block that overlaps the one before, and writes the same again.
         while d + side <= n && (d + side - 1) * W + side <= room {
             if (d * size_of::<T>()).is_multiple_of(64) {
                 fetch_next(d);
             }
             for l in (0..W).step_by(side) {
+                let l = l.min(W.saturating_sub(side));
                 let to = self.out[d * W + l..].as_mut_ptr();
                 let from = self.source.at(lane + l, first + d).cast::<T>();
                 // SAFETY: `PLAIN` says that S is T. W lanes and `side` steps of depth are readable, and the loop
@@ -237,27 +251,31 @@ impl<S: LoadAs<T>, T: Real> PackStrided<'_, S, T> {
     #[inline(always)]
     fn widen_blocks<I: Isa, const W: usize>(&mut self) -> usize {
         let side = transpose_side::<I>(size_of::<T>());
-        if side == 1 || side > WIDEST_SIDE || !W.is_multiple_of(side) {
+        if side == 1 || side > WIDEST_SIDE {
             return 0;
         }
-        let (lane, first, n) = (self.lanes.start, self.depth.start, self.depth.len());
+        let (lane, first, n, room) = (self.lanes.start, self.depth.start, self.depth.len(), self.out.len());
         let mut wide = [[T::ZERO; WIDEST_SIDE]; W];
-        let whole = n / side * side;
-        for d in (0..whole).step_by(side) {
+        let mut d = 0;
+        // Blocks overlap as they do there.
+        while d + side <= n && (d + side - 1) * W + W.max(side) <= room {
             for (l, row) in wide.iter_mut().enumerate() {
                 // SAFETY: `Strided::new` promises readable elements, which are adjacent along depth here.
                 let from = unsafe { std::slice::from_raw_parts(self.source.at(lane + l, first + d), side) };
                 S::load_run::<I>(from, &mut row[..side]);
             }
             for l in (0..W).step_by(side) {
-                let to = self.out[d * W + l..(d + side) * W].as_mut_ptr();
-                // SAFETY: `side` rows of the widened block, and as many rows of `out`, which end inside the slice.
+                let l = l.min(W.saturating_sub(side));
+                let to = self.out[d * W + l..].as_mut_ptr();
+                // SAFETY: `side` rows of the widened block, or all W, and as many of `out`, in which the last ends by the
+                // loop's condition.
                 unsafe {
-                    transpose_block::<I, T>(wide[l].as_ptr(), WIDEST_SIDE as isize, side, to, W as isize);
+                    transpose_block::<I, T>(wide[l].as_ptr(), WIDEST_SIDE as isize, W, to, W as isize);
                 }
             }
+            d += side;
         }
-        whole
+        d
     }
 
     #[inline(always)]

@@ -247,3 +247,33 @@ fn working_memory_has_room_for_every_grid() {
         }
     }
 }
+
+/// Packs lanes that are apart and along depth at every level, and compares number by number.
+fn packs<S: LoadAs<T>, T: Real>(make: impl Fn(usize) -> S) {
+    for level in crate::isa::available() {
+        for (width, depth) in [4, 6, 8, 12, 16, 32].into_iter().flat_map(|w| [(w, 3), (w, 8), (w, 37)]) {
+            let stride = depth + 5;
+            let data: Vec<S> = (0..(width + 2) * stride).map(&make).collect();
+            let source = Strided::left(&data, stride);
+            // Behind the panel there is nothing to write to.
+            let mut out = vec![T::of(-77.0); width * depth + 1];
+            let (panel, lanes) = (&mut out[..width * depth], 2..2 + width);
+            let pack = PackStrided { source, lanes, depth: 1..1 + depth, width, out: panel };
+            // SAFETY: the level is one that is available.
+            unsafe { crate::isa::dispatch_at(level, pack) };
+            for (d, l) in (0..depth).flat_map(|d| (0..width).map(move |l| (d, l))) {
+                let want: T = data[(2 + l) * stride + 1 + d].load_as();
+                assert!(out[d * width + l] == want, "{level:?}: lane {l} of {width}, depth {d} of {depth}");
+            }
+            assert!(out[width * depth] == T::of(-77.0), "{level:?}: wrote past a panel of {width} × {depth}");
+        }
+    }
+}
+
+#[test]
+fn panels_of_any_width_are_packed_at_every_level() {
+    packs::<f32, f32>(|i| i as f32);
+    packs::<f64, f64>(|i| i as f64);
+    packs::<f16, f32>(|i| f16::from_f32(i as f32));
+    packs::<bf16, f32>(|i| bf16::from_f32((i % 256) as f32));
+}

@@ -146,7 +146,10 @@ impl<T: Real> Sums<'_, T> {
     #[inline(always)]
     fn dots<I: Isa, const R: usize>(&self, lane: usize) -> [T; R] {
         let (first, n) = (self.depth.start, self.depth.len());
-        let rows: [*const T; R] = std::array::from_fn(|r| self.matrix.at(lane + r, first));
+        let mut rows = [self.matrix.at(lane, first); R];
+        for r in 1..R {
+            rows[r] = self.matrix.at(lane + r, first);
+        }
         let vector = self.vector;
         let len = <T::Lanes<I> as Lanes>::LEN;
         // SAFETY: every row has `n` readable elements from `first` on, and so has the vector; this runs under the
@@ -162,15 +165,18 @@ impl<T: Real> Sums<'_, T> {
                     acc[r][1] = T::Lanes::<I>::load(rows[r].add(d + len)).mul_add(v1, acc[r][1]);
                 }
             }
-            std::array::from_fn(|r| {
+            // A loop: the closure of `array::from_fn` may be compiled without the instruction set.
+            let mut sums = [T::ZERO; R];
+            for r in 0..R {
                 let mut parts = [T::ZERO; 16];
                 acc[r][0].add(acc[r][1]).store(parts.as_mut_ptr());
                 let mut sum = pairwise(parts, len);
                 for d in whole..n {
                     sum = I::mul_add(*rows[r].add(d), vector[d], sum);
                 }
-                sum
-            })
+                sums[r] = sum;
+            }
+            sums
         }
     }
 

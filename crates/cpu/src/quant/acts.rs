@@ -39,24 +39,29 @@ impl ActLayout {
     }
 
     /// Values per row.
+    #[inline]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// Whether records have fine codes.
+    #[inline]
     pub fn precise(&self) -> bool {
         self.precise
     }
 
     /// 4-byte words of one row's record.
+    #[inline]
     pub fn words(&self) -> usize {
         self.padded / 8 * 3 + self.fine_words()
     }
 
+    #[inline]
     fn fine_words(&self) -> usize {
         if self.precise { self.padded / 4 } else { 0 }
     }
 
+    #[inline]
     fn split<'a>(&self, record: &'a [u32]) -> Record<'a> {
         let (codes, rest) = record.split_at(self.padded / 4);
         let (fine, rest) = rest.split_at(self.fine_words());
@@ -106,11 +111,12 @@ isa_fn! {
     fn quantize_groups<I>(x: &[f32], codes: &mut [i8], scales: &mut [f32], half_sums: &mut [f32]) {
         // Adding and subtracting this rounds to the nearest integer, ties to even.
         const ROUND: f32 = 12_582_912.0;
-        let groups = x.chunks_exact(GROUP).zip(codes.chunks_exact_mut(GROUP));
-        let outs = scales.iter_mut().zip(half_sums.chunks_exact_mut(2));
-        for ((x, codes), (scale, half_sums)) in groups.zip(outs) {
+        let (x, codes) = (x.as_chunks::<GROUP>().0, codes.as_chunks_mut::<GROUP>().0);
+        let half_sums = half_sums.as_chunks_mut::<2>().0;
+        for g in 0..x.len() {
+            let (x, codes, scale, half_sums) = (&x[g], &mut codes[g], &mut scales[g], &mut half_sums[g]);
             let mut max = [0f32; 8];
-            for x in x.chunks_exact(8) {
+            for x in x.as_chunks::<8>().0 {
                 for i in 0..8 {
                     let a = x[i].abs();
                     // A NaN is passed over here, and becomes the code 0.
@@ -140,9 +146,12 @@ isa_fn! {
     /// Fine codes of what the codes leave of `x`; scales become those of fine codes, and sums count both.
     fn refine_groups<I>(x: &[f32], codes: &[i8], fine: &mut [i8], scales: &mut [f32], half_sums: &mut [f32]) {
         const ROUND: f32 = 12_582_912.0;
-        let groups = x.chunks_exact(GROUP).zip(codes.chunks_exact(GROUP)).zip(fine.chunks_exact_mut(GROUP));
-        let outs = scales.iter_mut().zip(half_sums.chunks_exact_mut(2));
-        for (((x, codes), fine), (scale, half_sums)) in groups.zip(outs) {
+        let (x, codes, fine) =
+            (x.as_chunks::<GROUP>().0, codes.as_chunks::<GROUP>().0, fine.as_chunks_mut::<GROUP>().0);
+        let half_sums = half_sums.as_chunks_mut::<2>().0;
+        for g in 0..x.len() {
+            let (x, codes, fine) = (&x[g], &codes[g], &mut fine[g]);
+            let (scale, half_sums) = (&mut scales[g], &mut half_sums[g]);
             let inverse = FINE / *scale;
             // A scale too small to divide by has no finer one.
             let inverse = if inverse.is_finite() { inverse } else { 0.0 };
@@ -200,6 +209,7 @@ impl<'a> Acts<'a> {
     }
 
     /// Sizes.
+    #[inline]
     pub fn layout(&self) -> ActLayout {
         self.layout
     }
@@ -221,12 +231,14 @@ impl<'a> Acts<'a> {
     }
 
     /// How many rows.
+    #[inline]
     pub fn rows(&self) -> usize {
         let all = || self.records.len().checked_div(self.layout.words()).unwrap_or(0);
         self.picked.map_or_else(all, |picked| picked.len())
     }
 
     /// The record of a row.
+    #[inline]
     pub fn record(&self, row: usize) -> Record<'a> {
         let words = self.layout.words();
         let row = self.picked.map_or(row, |picked| picked[row] as usize);

@@ -85,23 +85,6 @@ impl<T: Real> RowIo<'_, T> {
         }
     }
 
-    /// Calls `f` with the input in pieces. The last piece is padded with `pad`.
-    #[inline(always)]
-    fn read(&self, pad: T, mut f: impl FnMut(&[T; LANES])) {
-        for start in (0..self.len).step_by(LANES) {
-            f(&self.piece(start, pad));
-        }
-    }
-
-    /// Writes `f` of the input's pieces to the output.
-    #[inline(always)]
-    fn map(&mut self, pad: T, mut f: impl FnMut(&[T; LANES]) -> [T; LANES]) {
-        for start in (0..self.len).step_by(LANES) {
-            let out = f(&self.piece(start, pad));
-            self.write(start, &out);
-        }
-    }
-
     /// Writes one piece.
     #[inline(always)]
     fn write(&mut self, start: usize, out: &[T; LANES]) {
@@ -116,6 +99,8 @@ impl<T: Real> RowIo<'_, T> {
         }
     }
 
+    /// The input from `start` on, padded with `pad` behind its end. Kernels loop over pieces themselves: a method that takes a
+    /// closure may end as a call of it for each piece, compiled without the instruction set.
     #[inline(always)]
     fn piece(&self, start: usize, pad: T) -> [T; LANES] {
         let count = LANES.min(self.len - start);
@@ -140,5 +125,9 @@ impl<T: Real> RowIo<'_, T> {
 /// Joins the partial sums of a row.
 #[inline(always)]
 fn join<T: Real>(lanes: &[T; LANES]) -> f64 {
-    lanes.iter().map(|v| v.to_f64()).sum()
+    let mut sum = 0.0;
+    for lane in lanes {
+        sum += lane.to_f64();
+    }
+    sum
 }

@@ -36,7 +36,6 @@ impl<T: Real> Affine<'_, T> {
     /// Writes `(x - mean) * scale`, weighted and shifted.
     #[inline(always)]
     fn apply<I: Isa>(&self, io: &mut RowIo<T>, mean: T, scale: T) {
-        // A loop and not `io.map`: a closure of this size is not inlined, and then not compiled for `I`.
         for start in (0..io.len).step_by(LANES) {
             io.fetch_next(start);
             let x = io.piece(start, T::ZERO);
@@ -63,11 +62,12 @@ impl<T: Real> Kernel for RmsNorm<'_, T> {
     #[inline(always)]
     fn run<I: Isa>(mut self) {
         let mut squares = [T::ZERO; LANES];
-        self.io.read(T::ZERO, |x| {
+        for start in (0..self.io.len).step_by(LANES) {
+            let x = self.io.piece(start, T::ZERO);
             for l in 0..LANES {
                 squares[l] = I::mul_add(x[l], x[l], squares[l]);
             }
-        });
+        }
         let mean = join(&squares) / self.io.len as f64;
         self.affine.apply::<I>(&mut self.io, T::ZERO, T::of(1.0 / (mean + self.epsilon).sqrt()));
     }
@@ -84,22 +84,24 @@ impl<T: Real> Kernel for LayerNorm<'_, T> {
     #[inline(always)]
     fn run<I: Isa>(mut self) {
         let mut sums = [T::ZERO; LANES];
-        self.io.read(T::ZERO, |x| {
+        for start in (0..self.io.len).step_by(LANES) {
+            let x = self.io.piece(start, T::ZERO);
             for l in 0..LANES {
                 sums[l] += x[l];
             }
-        });
+        }
         let n = self.io.len as f64;
         let mean = T::of(join(&sums) / n);
         // A second pass over the cached row: differences of squares would cancel.
         let (mut squares, mut drift) = ([T::ZERO; LANES], [T::ZERO; LANES]);
-        self.io.read(mean, |x| {
+        for start in (0..self.io.len).step_by(LANES) {
+            let x = self.io.piece(start, mean);
             for l in 0..LANES {
                 let d = x[l] - mean;
                 drift[l] += d;
                 squares[l] = I::mul_add(d, d, squares[l]);
             }
-        });
+        }
         // What rounding the mean has shifted is taken out again.
         let drift = join(&drift) / n;
         let variance = join(&squares) / n - drift * drift;

@@ -10,11 +10,12 @@ use crate::math::Elementary;
 fn largest<T: Elementary>(io: &RowIo<T>) -> T {
     let least = T::of(f64::NEG_INFINITY);
     let mut lanes = [least; LANES];
-    io.read(least, |x| {
+    for start in (0..io.len).step_by(LANES) {
+        let x = io.piece(start, least);
         for l in 0..LANES {
             lanes[l] = if x[l] > lanes[l] { x[l] } else { lanes[l] };
         }
-    });
+    }
     lanes.into_iter().fold(least, |a, b| if b > a { b } else { a })
 }
 
@@ -22,11 +23,12 @@ fn largest<T: Elementary>(io: &RowIo<T>) -> T {
 #[inline(always)]
 fn sum_exp<I: Isa, T: Elementary>(io: &RowIo<T>, shift: T) -> f64 {
     let mut sums = [T::ZERO; LANES];
-    io.read(T::of(f64::NEG_INFINITY), |x| {
+    for start in (0..io.len).step_by(LANES) {
+        let x = io.piece(start, T::of(f64::NEG_INFINITY));
         for l in 0..LANES {
             sums[l] += (x[l] - shift).v_exp::<I>();
         }
-    });
+    }
     join(&sums)
 }
 
@@ -51,14 +53,13 @@ impl<T: Elementary> Kernel for Softmax<'_, T> {
         }
         let scale = T::of(1.0 / join(&sums));
         io.reread();
-        // A loop, not `map` of an array, which optimised builds do not always inline.
-        io.map(T::ZERO, |x| {
-            let mut out = *x;
+        for start in (0..io.len).step_by(LANES) {
+            let mut out = io.piece(start, T::ZERO);
             for v in &mut out {
                 *v = *v * scale;
             }
-            out
-        });
+            io.write(start, &out);
+        }
     }
 }
 
@@ -71,13 +72,13 @@ impl<T: Elementary> Kernel for LogSoftmax<'_, T> {
         let mut io = self.0;
         let shift = largest(&io);
         let log = T::of(sum_exp::<I, T>(&io, shift).v_ln::<I>());
-        io.map(T::ZERO, |x| {
-            let mut out = *x;
+        for start in (0..io.len).step_by(LANES) {
+            let mut out = io.piece(start, T::ZERO);
             for v in &mut out {
                 *v = (*v - shift) - log;
             }
-            out
-        });
+            io.write(start, &out);
+        }
     }
 }
 

@@ -167,9 +167,13 @@ macro_rules! vector_sort {
                         right -= WIDTH - count;
                     };
                     while i + (AT_ONCE + 1) * WIDTH <= n {
-                        let items: [__m512i; AT_ONCE] =
-                            std::array::from_fn(|r| $load(from.add(i + r * WIDTH).cast()));
-                        items.into_iter().for_each(&mut place);
+                        let mut items = [$splat(0); AT_ONCE];
+                        for (r, items) in items.iter_mut().enumerate() {
+                            *items = $load(from.add(i + r * WIDTH).cast());
+                        }
+                        for items in items {
+                            place(items);
+                        }
                         i += AT_ONCE * WIDTH;
                     }
                     while i + 2 * WIDTH <= n {

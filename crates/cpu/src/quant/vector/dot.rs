@@ -37,7 +37,10 @@ unsafe fn rows_of<S: Simd, C: Couple<S>, F: Format, const PRECISE: bool>(
     out: Output<'_>,
 ) {
     let Some(last) = acts.rows().checked_sub(1) else { return };
-    let records: [Record<'_>; TILE_FROM - 1] = std::array::from_fn(|a| acts.record(a.min(last)));
+    let mut records = [acts.record(0); TILE_FROM - 1];
+    for (a, record) in records.iter_mut().enumerate().skip(1) {
+        *record = acts.record(a.min(last));
+    }
     let row_bytes = weights.row_bytes();
     for r in rows {
         // From the row's start to the end of the matrix: see `dot_row`.

@@ -43,7 +43,10 @@ unsafe fn eight_pairs<S: Simd, const BYTES: usize>(at: *const u8) -> Scales<S> {
 unsafe fn eight_exponents<S: Simd>(at: *const u8) -> S::Floats {
     // SAFETY: the caller has 8 blocks of 17 bytes at `at`.
     unsafe {
-        let scale: [f32; 8] = std::array::from_fn(|i| mxfp4::half_scale(*at.add(i * 17)));
+        let mut scale = [0f32; 8];
+        for (i, scale) in scale.iter_mut().enumerate() {
+            *scale = mxfp4::half_scale(*at.add(i * 17));
+        }
         S::load(scale.as_ptr())
     }
 }

@@ -40,12 +40,13 @@ impl Panel {
 }
 
 /// Unpacks columns `cols` (a range of whole chunks, except at the row's end) of rows `first..first + ROWS`.
-/// Rows at or past `end` repeat the last row; their results are not stored.
+/// Rows at or past `end` repeat the last row; their results are not stored. With `SHIFT`, signed codes become unsigned ones that
+/// are larger by 128.
 ///
 /// # Safety
 /// `first < end <= rows` of the weights, at most [`COLS`] columns, starting at a chunk; and as [`crate::quant::matmul_rows`].
 #[inline(always)]
-pub(super) unsafe fn unpack<S: Simd, F: Format>(
+pub(super) unsafe fn unpack<S: Simd, F: Format, const SHIFT: bool>(
     weights: &Weights<'_>,
     (first, end): (usize, usize),
     cols: std::ops::Range<usize>,
@@ -53,24 +54,27 @@ pub(super) unsafe fn unpack<S: Simd, F: Format>(
 ) {
     let row_bytes = weights.row_bytes();
     let groups = cols.len() / 32;
+    let mut tails = [[0u8; 8 * 36]; HALF];
     // SAFETY: every pointer is within its row's bytes; a chunk that the row has only in part is copied.
     unsafe {
         let start = cols.start / 256 * chunk_bytes::<F>();
         for half in 0..ROWS / HALF {
             let first = first + half * HALF;
-            let row = |i: usize| weights.bytes.as_ptr().add((first + i).min(end - 1) * row_bytes + start);
-            let rows: [*const u8; HALF] = std::array::from_fn(row);
+            let mut rows = [weights.bytes.as_ptr(); HALF];
+            for (i, row) in rows.iter_mut().enumerate() {
+                *row = row.add((first + i).min(end - 1) * row_bytes + start);
+            }
             for c in 0..groups.div_ceil(8) {
                 let here = (groups - c * 8).min(8);
-                let whole = rows.map(|r| r.add(c * chunk_bytes::<F>()));
-                let tails;
-                let chunks = if here == 8 {
-                    whole
-                } else {
-                    tails = whole.map(|t| padded_tail::<F>(t, here));
-                    std::array::from_fn(|i| tails[i].as_ptr())
-                };
-                unpack_chunk::<S, F>(chunks, panel, half * HALF, (c, here));
+                let mut chunks = rows;
+                for (chunk, tail) in chunks.iter_mut().zip(&mut tails) {
+                    *chunk = chunk.add(c * chunk_bytes::<F>());
+                    if here < 8 {
+                        *tail = padded_tail::<F>(*chunk, here);
+                        *chunk = tail.as_ptr();
+                    }
+                }
+                unpack_chunk::<S, F, SHIFT>(chunks, panel, half * HALF, (c, here));
             }
         }
     }
@@ -84,7 +88,7 @@ pub(super) unsafe fn unpack<S: Simd, F: Format>(
 /// # Safety
 /// A whole chunk must be readable at each of `rows`, and the panel must have chunk `c`.
 #[inline(always)]
-unsafe fn unpack_chunk<S: Simd, F: Format>(
+unsafe fn unpack_chunk<S: Simd, F: Format, const SHIFT: bool>(
     rows: [*const u8; HALF],
     panel: &mut Panel,
     row: usize,
@@ -118,7 +122,9 @@ unsafe fn unpack_chunk<S: Simd, F: Format>(
                 if groups > $g {
                     let mut codes = zero;
                     for i in 0..HALF {
-                        codes[i] = S::as_words(F::codes::<S, $g>(rows[i]));
+                        let plain = F::codes::<S, $g>(rows[i]);
+                        let shifted = if SHIFT { S::add_bytes(plain, S::splat_byte(128)) } else { plain };
+                        codes[i] = S::as_words(shifted);
                     }
                     let to = panel.codes[c * 8 + $g].as_mut_ptr().cast::<f32>().add(row);
                     S::store_transposed(&codes, to, ROWS);

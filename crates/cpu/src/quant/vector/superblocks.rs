@@ -138,9 +138,9 @@ large_format! {
     scales |b| {
         const LOW: u64 = 0x0f0f_0f0f_0f0f_0f0f;
         let packed = [eight(b), eight(b.add(8))];
-        let scale = times::<S>(packed.map(|p| p & LOW), S::splat_half(b.add(80)));
+        let scale = times::<S>([packed[0] & LOW, packed[1] & LOW], S::splat_half(b.add(80)));
         let negative = S::mul(S::splat_half(b.add(82)), S::splat(&-1.0));
-        Scales { scale, offset: times::<S>(packed.map(|p| p >> 4 & LOW), negative) }
+        Scales { scale, offset: times::<S>([packed[0] >> 4 & LOW, packed[1] >> 4 & LOW], negative) }
     }
 }
 large_format! {
@@ -195,10 +195,11 @@ large_format! {
     codes |b| S::look_up(&iq4_nl::TABLE, S::nibbles(b.add(8 + 16 * G))),
     scales |b| {
         let high = b.add(2).cast::<u16>().read_unaligned();
-        let scale: [f32; 8] = std::array::from_fn(|g| {
+        let mut scale = [0f32; 8];
+        for (g, scale) in scale.iter_mut().enumerate() {
             let low = *b.add(4 + g / 2) >> (4 * (g % 2)) & 15;
-            f32::from(i16::from(low) + ((high >> (2 * g) & 3) << 4) as i16 - 32)
-        });
+            *scale = f32::from(i16::from(low) + ((high >> (2 * g) & 3) << 4) as i16 - 32);
+        }
         let scale = S::mul(S::load(scale.as_ptr()), S::splat_half(b));
         Scales::whole(scale, S::no_floats())
     }

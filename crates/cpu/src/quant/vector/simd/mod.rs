@@ -42,6 +42,12 @@ pub(super) trait Lanes: Copy {
     const FUSED: bool;
     /// How many activation rows fill the registers beside two vectors of weights.
     const ACTS: usize;
+    /// The same where codes and fine codes are summed side by side, so that weights are loaded once for both; 0 where registers
+    /// are too few for that.
+    const PRECISE_ACTS: usize = 0;
+    /// Whether signed codes are better made unsigned by adding 128 when they are unpacked, and the sum of the activations
+    /// subtracted 128 times, than product by product.
+    const SHIFTS_SIGNED: bool = false;
 
     /// As many bytes at an address that is a multiple of their number.
     unsafe fn load_aligned(at: *const u8) -> Self::Bytes;
@@ -50,6 +56,8 @@ pub(super) trait Lanes: Copy {
 
     /// All zero.
     unsafe fn no_ints() -> Self::Ints;
+    /// One integer, in every lane.
+    unsafe fn splat_int(at: *const i32) -> Self::Ints;
     /// Sums of 2 neighbouring products, as pairs. Codes are below 128, or signed.
     unsafe fn pairs(codes: Self::Bytes, acts: Self::Bytes, signed: bool) -> Self::Ints;
     /// Pair by pair.

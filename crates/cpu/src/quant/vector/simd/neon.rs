@@ -103,6 +103,10 @@ impl<D: ByteDot> Lanes for Neon<D> {
             uint8x16x2_t(bytes, bytes)
         };
         fn no_ints() -> int32x4x2_t = int32x4x2_t(vdupq_n_s32(0), vdupq_n_s32(0));
+        fn splat_int(at: *const i32) -> int32x4x2_t = {
+            let ints = vld1q_dup_s32(at);
+            int32x4x2_t(ints, ints)
+        };
         fn add_ints(a: int32x4x2_t, b: int32x4x2_t) -> int32x4x2_t = both!(int32x4x2_t(vaddq_s32, a, b));
         fn no_floats() -> float32x4x2_t = float32x4x2_t(vdupq_n_f32(0.0), vdupq_n_f32(0.0));
         fn load(at: *const f32) -> float32x4x2_t = float32x4x2_t(vld1q_f32(at), vld1q_f32(at.add(4)));

@@ -87,6 +87,7 @@ impl<D: ByteDot> Lanes for Ymm<D> {
         fn load_aligned(at: *const u8) -> __m256i = _mm256_load_si256(at.cast());
         fn splat_four(at: *const i8) -> __m256i = _mm256_set1_epi32(at.cast::<i32>().read_unaligned());
         fn no_ints() -> __m256i = _mm256_setzero_si256();
+        fn splat_int(at: *const i32) -> __m256i = _mm256_set1_epi32(*at);
         fn add_pairs(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi16(a, b);
         fn add_ints(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
         fn widen(pairs: __m256i) -> __m256i = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
@@ -209,7 +210,7 @@ impl<D: ByteDot> Simd for Ymm<D> {
     unsafe fn from_half_pairs(pairs: [u64; 4]) -> [__m256; 2] {
         // SAFETY: register arithmetic.
         unsafe {
-            let [a, b, c, d] = pairs.map(|p| p as i64);
+            let [a, b, c, d] = [pairs[0] as i64, pairs[1] as i64, pairs[2] as i64, pairs[3] as i64];
             let order = _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
             let low = _mm_shuffle_epi8(_mm_set_epi64x(b, a), order);
             let high = _mm_shuffle_epi8(_mm_set_epi64x(d, c), order);

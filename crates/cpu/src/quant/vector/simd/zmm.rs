@@ -16,11 +16,14 @@ impl Lanes for Zmm {
     const COUNT: usize = 16;
     const FUSED: bool = true;
     const ACTS: usize = 6;
+    const PRECISE_ACTS: usize = 4;
+    const SHIFTS_SIGNED: bool = true;
 
     methods! {
         fn load_aligned(at: *const u8) -> __m512i = _mm512_load_si512(at.cast());
         fn splat_four(at: *const i8) -> __m512i = _mm512_set1_epi32(at.cast::<i32>().read_unaligned());
         fn no_ints() -> __m512i = _mm512_setzero_si512();
+        fn splat_int(at: *const i32) -> __m512i = _mm512_set1_epi32(*at);
         fn add_pairs(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi16(a, b);
         fn widen(pairs: __m512i) -> __m512i = _mm512_madd_epi16(pairs, _mm512_set1_epi16(1));
         fn add_ints(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
