@@ -292,3 +292,322 @@ kernel void k(ulong device *o) { o[0] = 1; }
 kernel void k(device size_t *o) { o[0] = 1; }
 //- good
 kernel void k(device float *o, device int2 *i, device uint2 *u) { i[0] <<= u[0]; i[1] >>= u[1]; i[2] = mad24(i[0], i[1], i[2]); vec<float, 8> v = vec<float, 8>(1); v[3] = 2; v += v; o[0] = v[3]; vec<half, 16> w(0.5h); o[1] = w[15]; }
+
+//- bad
+kernel void k(device float *o) { int x = float4(1); o[0] = x; }
+
+//- bad
+kernel void k(device float *o) { float x = float2(1); o[0] = x; }
+
+//- good
+kernel void k(device float4 *o, device half4 *h) { float4 v = 1; int4 w = 2; h[0] = half4(o[0]); o[1] = (float4)h[1]; o[2] = static_cast<float4>(w); v.xy++; o[3] = v; }
+
+//- bad
+float f(float4 v) { return v.x; }
+kernel void k(device float *o, device half4 *h) { o[0] = f(h[0]); } // <-
+
+//- bad
+float3 f(float4 v) { return v; } // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- good
+float4 f() { return 1.0f; }
+float g(float4 v) { return v.y; }
+kernel void k(device float *o) { o[0] = f().x + g(2.0f); }
+
+//- bad
+kernel void k(device uint2 *o) { o[0] = o[1] + int2(1); }
+
+//- bad
+kernel void k(device int4 *o, device uint4 *u) { o[0] = o[1] * u[0]; }
+
+//- bad
+kernel void k(device float *o) { uint2 p = uint2(3); float2 uv = p / 16.0f; o[0] = uv.x; }
+
+//- good
+kernel void k(device float *o) { uint2 p = uint2(3); float2 uv = float2(p) / 16.0f; half4 h = half4(1) * 2.0f; char4 c = char4(1) + 2; o[0] = uv.x + h.x + c.x + (float4(1) * 3).x; }
+
+//- bad
+kernel void k(device float4 *o) { int4 m = o[0] == o[1]; o[2] = float4(m); }
+
+//- bad
+kernel void k(device float4 *o) { if (o[0] == o[1]) o[2] = 1; }
+
+//- good
+kernel void k(device float4 *o) { bool4 b = o[0] == o[1]; if (all(b) || any(!b)) o[2] = select(o[0], o[1], b); bool3 c = b.xyz; o[3] = float4(float3(c), 1); }
+
+//- bad
+kernel void k(device float *o) { bool4 b = int4(1); o[0] = b.x; }
+
+//- bad
+kernel void k(device float *o) { o[0] = o[1] % 2; }
+
+//- bad
+kernel void k(device float4 *o) { o[0] = o[1] & o[2]; }
+
+//- bad
+kernel void k(device float *o) { o[0] = ~o[1]; }
+
+//- bad
+kernel void k(device float *o) { o[0] = as_type<float2>(1.0f).x; }
+
+//- good
+kernel void k(device uint *o) { o[0] = as_type<uint>(half2(1)) + as_type<uint>(1.0f) + as_type<ushort>(half(1)) + as_type<uint2>(1ul).x + as_type<uint>(char4(1)); }
+
+//- bad
+enum class E { a = 1 };
+kernel void k(device float *o) { int x = E::a; o[0] = x; } // <-
+
+//- bad
+enum E { A, B };
+kernel void k(device float *o) { E e = 1; o[0] = e; } // <-
+
+//- bad
+kernel void k(device float *o) { device float *p = 1; o[0] = p == o; }
+
+//- bad
+kernel void k(device float *o) { device int *p = o; p[0] = 1; }
+
+//- bad
+kernel void k(device float *o) { float x = o[0]; half h{x}; o[0] = h; }
+
+//- bad
+kernel void k(device float *o) { uint u{-1}; o[0] = u; }
+
+//- bad
+kernel void k(device float *o) { short s[2] = {70000, 1}; o[0] = s[0]; }
+
+//- bad
+struct S { uint a; };
+S f(int i) { return {i}; } // <-
+kernel void k(device float *o) { o[0] = f(1).a; }
+
+//- bad
+struct S { half h; float f; };
+kernel void k(device float *o) { o[0] = S{o[1], 2.0f}.h; } // <-
+
+//- good
+struct S { half h; float f; };
+kernel void k(device float *o) { o[0] = S{half(o[1]), 2.0f}.h; S s = {1.0h, 2}; uint u{1}; half g{1.5}; o[1] = s.f + u + g; }
+
+//- bad
+bfloat f() { return 1.0f; } // <-
+kernel void k(device float *o) { o[0] = f(); }
+
+//- bad
+float f(bfloat x) { return x; }
+kernel void k(device float *o) { o[0] = f(o[1]); } // <-
+
+//- bad
+struct S { bfloat b; };
+kernel void k(device float *o) { S s; s.b = o[0]; o[1] = s.b; } // <-
+
+//- bad
+kernel void k(device bfloat *o) { o[0] = o[1] * 2.0f; }
+
+//- bad
+kernel void k(device bfloat *o) { bfloat a[2] = {1.0f, 2.0f}; o[0] = a[0]; }
+
+//- bad
+constant bfloat c = 1.0f; // <-
+kernel void k(device bfloat *o) { o[0] = c; }
+
+//- bad
+kernel void k(device bfloat *o, device half *h) { o[0] = h[0]; }
+
+//- bad
+kernel void k(device bfloat *o, device half *h) { h[0] = o[0]; }
+
+//- bad
+kernel void k(device bfloat *o, device float *f) { o[0] -= f[0]; }
+
+//- bad
+kernel void k(device bfloat *o, device float *f) { o[0] = f[0] > 0 ? f[0] : f[1]; }
+
+//- good
+kernel void k(device bfloat *o, device float *f) { bfloat a = 1.0bf; o[0] = a + o[1]; f[0] = o[2]; o[3] = o[4] > 1.0f ? o[4] : bfloat(0.0f); o[5] = -o[6]; o[7] = bfloat(f[1] * o[8]); o[9] += a; o[10] = static_cast<bfloat>(f[2]); }
+
+//- bad
+kernel void k(device float *o) { float4 v = float4(1); o[0] = v.xyzwx.x; }
+
+//- bad
+kernel void k(device float *o) { float4 v = float4(1); o[0] = v.q; }
+
+//- bad
+kernel void k(device float *o) { float4 v = float4(1); v.xyx = float3(1); o[0] = v.x; }
+
+//- bad
+kernel void k(device float *o) { float2 v; float s = sincos(1.0f, v.x); o[0] = s; }
+
+//- bad
+kernel void k(device float *o) { float3 v = float3(0); int2 e; v.x = frexp(3.0f, e.x); o[0] = v.x; }
+
+//- bad
+kernel void k(device float4 *o) { device float *p = &o[0].z; *p = 1; }
+
+//- bad
+kernel void k(device float4 *o) { threadgroup float4 t[4]; threadgroup float *p = &t[1].x; *p = 1; o[0] = t[1]; }
+
+//- bad
+kernel void k(constant float4 *c, device float *o) { constant float *p = &c->x; o[0] = *p; }
+
+//- bad
+kernel void k(constant float4 *c, device float *o) { constant float &p = c[0].w; o[0] = p; }
+
+//- bad
+struct S { float4 v; };
+kernel void k(device S *s) { device float &r = s->v.x; r = 1; } // <-
+
+//- bad
+struct S { float3 v; };
+void add(device float *p, float x) { *p += x; }
+kernel void k(device S *s) { add(&s[1].v.y, 2); } // <-
+
+//- bad
+kernel void k(device float4x4 *o) { device float *p = &o[0][1][2]; *p = 1; }
+
+//- bad
+kernel void k(device float *o) { float4 v = 1; auto &&r = v.x; auto p = &v.xy; o[0] = r; }
+
+//- good
+kernel void k(device float *o) { float4 v = 1; thread const float &r = v.x; thread float4 *p = &v; thread float *q = (thread float *)p; q[1] = 2; o[0] = r + (*p).y + p->z; }
+
+//- good
+struct S { float4 v; float a[4]; };
+kernel void k(device S *s) { device float &r = s->a[1]; r = 1; device float4 *p = &s->v; p->x = 2; device float *q = &s->a[0]; *q = (*p)[2]; s[0].v.x += 1; s[0].v[1]++; }
+
+//- good
+static_assert(sizeof(float3) == 16 && sizeof(packed_float3) == 12 && sizeof(half3) == 8 && alignof(float4) == 16, "");
+static_assert(sizeof(bool3) == 4 && sizeof(float3x3) == 48 && sizeof(size_t) == 8 && sizeof(long) == 8 && sizeof(bool) == 1, "");
+static_assert(sizeof(half2x4) == 16 && alignof(packed_float3) == 4 && sizeof(char3) == 4 && sizeof(float2x2) == 16, "");
+kernel void k(device float *o) { o[0] = 1; }
+
+//- good
+kernel void k(device packed_float3 *p, device float3 *v) { v[0] = p[0]; p[1] = v[1]; p[2] = p[0] * 2.0f; p[3].x = 1; p[4][1] = 2; v[2] = p[0] + p[1]; v[3] = v[0] * p[2]; }
+
+//- bad
+kernel void k(device float4x4 *o, constant uint &n) { o[0] = o[1] * n; }
+
+//- bad
+kernel void k(device float2x2 *o) { o[0] = 3 * o[1]; }
+
+//- good
+kernel void k(device float4x4 *o, constant uint &n) { o[0] = o[1] * float(n); o[2] = float(n) * o[3]; o[4] = o[5] + o[6] - o[7]; o[8] = -o[9]; }
+
+//- bad
+kernel void k(device float4x3 *m, device float3 *v) { v[0] = m[0] * v[1]; }
+
+//- good
+kernel void k(device float4x3 *m, device float4 *v, device float3 *w) { w[0] = m[0] * v[1]; v[2] = w[1] * m[1]; float3x3 p = float2x3(1) * float3x2(1); w[2] = p[0]; float3x2 q = transpose(float2x3(1)); w[3] = float3(q[0], 1); }
+
+//- bad
+kernel void k(device float *o) { float2x3 a = float2x3(1); float2x3 b = a * a; o[0] = b[0][0]; }
+
+//- bad
+kernel void k(device float *o) { o[0] = determinant(float2x3(1)); }
+
+//- bad
+kernel void k(device float4x4 *o) { o[0] = inverse(o[1]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = dot(float3(1), float4(1)); }
+
+//- bad
+kernel void k(device float *o) { o[0] = cross(float4(1), float4(2)).x; }
+
+//- bad
+kernel void k(device uint *o) { o[0] = distance(uint3(1), uint3(2)); }
+
+//- bad
+kernel void k(device int *o) { int3 a = int3(o[0]); o[1] = dot(a, a); }
+
+//- bad
+kernel void k(device float *o) { short2 a = short2(1); o[0] = metal::dot(a, short2(2)); }
+
+//- good
+kernel void k(device float *o, device half *h) { o[0] = dot(float3(1), float3(2)) + length(float2(3, 4)); h[0] = dot(half4(1), half4(2)); o[1] = distance(float2(0), float2(1)) + length_squared(float3(1)) + normalize(float3(1)).x + cross(float3(1), float3(2)).y; }
+
+//- bad
+kernel void k(device uint *o) { int n = 3; o[0] = max(o[1], n); }
+
+//- bad
+kernel void k(device uint *o) { o[0] = min(o[1], 3); }
+
+//- bad
+kernel void k(device float *o) { o[0] = clamp(o[1], 0, 1); }
+
+//- bad
+kernel void k(device float *o) { o[0] = max(0, o[1]); }
+
+//- bad
+kernel void k(device float *o, device half *h) { o[0] = max(h[0], o[1]); }
+
+//- bad
+kernel void k(device ulong *o, constant uint &n) { o[0] = min(o[1], n); }
+
+//- good
+kernel void k(device float *o, device uint *u, device half *h, device short *s) { o[0] = max(0.0f, o[1]); u[0] = min(u[1], 3u); h[0] = max(h[1], 0.0h); s[0] = max(s[1], s[2]); o[2] = clamp(o[1], 0.0f, 1.0f); u[1] = clamp(u[2], 0u, 9u); o[3] = abs(-1) + abs(o[1]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = saturate(3); }
+
+//- bad
+kernel void k(device float *o) { o[0] = erf(o[1]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = log1p(o[1]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = hypot(o[1], o[2]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = atan(o[1], o[2]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = lgamma(o[1]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = M_PI; }
+
+//- bad
+kernel void k(device float *o) { o[0] = DBL_MAX; }
+
+//- bad
+kernel void k(device float *o) { printf("%f", o[0]); }
+
+//- bad
+kernel void k(device float *o) { o[0] = popcount(1.5f); }
+
+//- bad
+kernel void k(device float *o) { o[0] = clz(o[1]); }
+
+//- good
+kernel void k(device float *o, device uint *u) { o[0] = M_PI_F + M_PI_H + M_E_F + FLT_EPSILON + HALF_MAX + HUGE_VALF + NAN + MAXFLOAT + MAXHALF + M_SQRT2_F; u[0] = popcount(u[1]) + clz(u[2]) + ctz(u[3]) + rotate(u[4], 3u) + reverse_bits(u[5]) + extract_bits(u[6], 1, 3) + insert_bits(u[7], u[8], 1, 3) + mulhi(u[0], u[1]) + hadd(u[2], u[3]) + rhadd(u[4], u[5]) + absdiff(u[6], u[7]) + addsat(u[0], u[1]) + subsat(u[0], u[1]) + madhi(u[0], u[1], u[2]); }
+
+//- good
+kernel void k(device float *o) { o[0] = exp10(o[1]) + sinpi(o[1]) + cospi(o[2]) + tanpi(o[3]) + powr(o[1], o[2]) + fdim(o[1], o[2]) + copysign(o[1], o[2]) + ldexp(o[1], 3) + fract(o[1]) + rint(o[2]) + trunc(o[3]) + sign(o[4]) + step(o[1], o[2]) + smoothstep(0.0f, 1.0f, o[3]) + saturate(o[4]) + fmod(o[1], o[2]) + isnormal(o[1]) + signbit(o[2]) + nextafter(o[1], o[2]) + asinh(o[1]) + ilogb(o[2]); }
+
+//- bad
+kernel void k(device float *o) { float4 v(float2(1), 2); o[0] = v.x; }
+
+//- bad
+kernel void k(device float *o) { o[0] = float2(1, 2, 3).x; }
+
+//- good
+kernel void k(device float *o) { float4 v(1, float2(2), 3); float3 w(v.xy, 1); float4 x{1, 2, 3, 4}; float2 y = {1}; int3 z = int3(w); o[0] = v.x + w.y + x.z + y.x + z.z; }
+
+//- good
+template <typename T, int N> T total(vec<T, N> v) { T s = 0; for (int i = 0; i < N; i++) s += v[i]; return s; }
+template <typename T> struct Lanes { static constant constexpr int n = 1; };
+template <typename T, int N> struct Lanes<vec<T, N>> { static constant constexpr int n = N; };
+kernel void k(device float *o) { o[0] = total(float3(1)) + total(vec<half, 2>(1)) + Lanes<float4>::n + Lanes<int>::n; }
+
+//- good
+struct S { float4 v; S(float2 a) : v(a, 1, 2) {} };
+kernel void k(device float *o) { float4 v(float2(1), 2, 3); float3 w(1, 2, 3); uint2 u(3); const half2 h(1, 2); float2 g(w.xy); vec<int, 3> n(int2(1), 2); o[0] = v.x + u.y + h.x + g.y + n.z + S(g).v.w; }
+
+//- bad
+kernel void k(device float *o) { float3 w(1, 2); o[0] = w.x; }
+
+//- bad
+kernel void k(device float *o) { float3 v(1); float2 w(v); o[0] = w.x; }

@@ -171,3 +171,234 @@ template [[host_name("a")]] kernel void k(device float *o, uint p, uint g);
 template [[host_name("b")]] kernel void k<half>(device half *o, ushort2 p, ushort2 g);
 template [[host_name("c")]] kernel void k<float, uint3>(device float *o, uint3 p, uint3 g);
 template [[host_name("d")]] kernel decltype(k<int, uint>) k<int, uint>;
+
+//- bad
+[[kernel]] void k(device float *o, uint3 tid [[thread_position_in_threadgroup]], ushort n [[threads_per_threadgroup]]) { o[n] = tid.x; }
+
+//- bad
+#define TID [[thread_position_in_grid]]
+kernel void k(device float *o, int i TID) { o[i] = 1; } // <-
+
+//- bad
+#define POSITIONS(V, S) V gid [[thread_position_in_grid]], S n [[threads_per_grid]]
+kernel void k(device float *o, POSITIONS(uint2, uint)) { o[gid.x] = n; } // <-
+
+//- good
+#define POSITIONS(V, S) V gid [[thread_position_in_grid]], S n [[threads_per_grid]]
+kernel void k(device float *o, POSITIONS(uint2, ushort2)) { o[gid.x] = n.y; }
+
+//- bad
+struct Wrap { typedef uint3 pos; typedef uint one; };
+kernel void k(device float *o, Wrap::pos a [[thread_position_in_grid]], Wrap::one b [[threadgroup_position_in_grid]]) { o[a.x] = b; } // <-
+
+//- good
+struct Wrap { typedef uint3 pos; typedef uint one; };
+kernel void k(device float *o, Wrap::pos a [[thread_position_in_grid]], Wrap::one b [[thread_index_in_threadgroup]]) { o[a.x] = b; }
+
+//- bad
+kernel void k(device float *o,
+              uint2 a [[thread_position_in_grid]],
+              uint2 b [[threads_per_threadgroup]],
+              uint3 c [[threadgroups_per_grid]]) { o[a.x + b.x + c.x] = 1; } // <-
+
+//- good
+kernel void k(device float *o, vec<ushort, 2> a [[thread_position_in_grid]], vec<uint, 2> b [[threads_per_grid]], ushort s [[simdgroups_per_threadgroup]], ushort q [[quadgroup_index_in_threadgroup]], ushort ql [[thread_index_in_quadgroup]]) { o[a.x + b.x] = s + q + ql; }
+
+//- bad
+kernel void k(device float *o, decltype(1) i [[thread_position_in_grid]]) { o[i] = 1; }
+
+//- good
+kernel void k(device float *o, decltype(1u) i [[thread_position_in_grid]]) { o[i] = 1; }
+
+//- bad
+enum Lane : uint { first };
+kernel void k(device float *o, Lane i [[thread_index_in_simdgroup]]) { o[i] = 1; } // <-
+
+//- bad
+kernel void k(device float *o, uint i [[thread_position_in_grids]]) { o[i] = 1; }
+
+//- bad
+kernel void k(device float *o [[buffer(-1)]]) { o[0] = 1; }
+
+//- bad
+kernel void k(device float *o [[buffer]]) { o[0] = 1; }
+
+//- bad
+kernel void k(device float *o [[buffer("0")]]) { o[0] = 1; }
+
+//- bad
+kernel void k(device float *o [[buffer(1.0f)]]) { o[0] = 1; }
+
+//- bad
+constant int slot [[function_constant(0)]];
+kernel void k(device float *o [[buffer(slot)]]) { o[0] = 1; } // <-
+
+//- bad
+kernel void k(device float *o [[buffer(undefined_slot)]]) { o[0] = 1; }
+
+//- bad
+kernel void k(device float *o, texture2d<float> t [[texture(0)]], sampler s [[sampler(16)]]) { o[0] = t.sample(s, float2(0)).x; }
+
+//- good
+kernel void k(device float *o, texture2d<float> t [[texture(127)]], sampler s [[sampler(15)]]) { o[0] = t.sample(s, float2(0)).x; }
+
+//- good
+kernel void k(device void *p [[buffer(0)]], device const void *q [[buffer(1)]], constant bool &flag [[buffer(30)]]) { if (flag) ((device float *)p)[0] = ((device const float *)q)[0]; }
+
+//- good
+kernel void k(device float *o, constant float (&a)[4] [[buffer(1)]], constant array<float, 4> &b [[buffer(2)]]) { o[0] = a[1] + b[2]; }
+
+//- good
+kernel
+void
+k(device float *o[[buffer(0)]],
+  uint
+    i
+  [[ /* where */ thread_position_in_grid ]]
+)
+{ o[i] = 1; }
+
+//- good
+kernel void k([[buffer(0)]] device float *o, [[thread_position_in_grid]] uint i) { o[i] = 1; }
+
+//- good
+#define KERNEL(name, T, op) [[kernel]] void name##_##T(device T *o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = o[i] op T(2); }
+KERNEL(mul, float, *)
+KERNEL(mul, half, *)
+KERNEL(sub, int, -)
+
+//- bad
+#define KERNEL(name, T, P) kernel void name(device T *o [[buffer(0)]], P i [[thread_position_in_grid]]) { o[i] = T(2); }
+KERNEL(a, float, uint)
+KERNEL(b, half, int) // <-
+
+//- bad
+#define LIMIT [[max_total_threads_per_threadgroup(128)]]
+kernel void k(device float *o) LIMIT { o[0] = 1; } // <-
+
+//- good
+#define LIMIT [[max_total_threads_per_threadgroup(128)]]
+LIMIT kernel void k(device float *o) { o[0] = 1; }
+
+//- good
+constant constexpr uint most = 32 * 4;
+enum { least = 64 };
+[[max_total_threads_per_threadgroup(most)]] kernel void a(device float *o) { o[0] = 1; }
+[[kernel]] [[max_total_threads_per_threadgroup(least)]] void b(device float *o) { o[0] = 1; }
+
+//- bad
+kernel bool k(device float *o) { o[0] = 1; return true; }
+
+//- bad
+struct R { float x; };
+kernel R k(device float *o) { R r = {o[0]}; return r; } // <-
+
+//- bad
+kernel device float *k(device float *o) { return o; }
+
+//- bad
+kernel auto k(device float *o) { return o[0]; }
+
+//- good
+typedef void nothing;
+kernel nothing k(device float *o) { o[0] = 1; }
+
+//- bad
+namespace n { kernel void a(device float *o) { o[0] = 1; } }
+kernel void b(device float *o) { n::a(o); } // <-
+
+//- bad
+kernel void a(device float *o) { if (o[0] > 0) { o[0] -= 1; a(o); } }
+
+//- bad
+kernel void a(device float *o) { o[0] = 1; }
+struct S { void run(device float *o) { a(o); } }; // <-
+kernel void b(device float *o) { S s; s.run(o); }
+
+//- good
+template <typename T> void a_body(device T *o) { o[0] = T(1); }
+kernel void a(device float *o) { a_body(o); }
+kernel void b(device half *o) { a_body<half>(o); }
+
+//- bad
+[[host_name("same")]] kernel void a(device float *o) { o[0] = 1; }
+kernel void same(device float *o) { o[0] = 1; } // <-
+
+//- bad
+#define INST(name, T) template [[host_name(name)]] kernel void k<T>(device T *o);
+template <typename T> kernel void k(device T *o) { o[0] = T(1); }
+INST("k_float", float)
+INST("k_float", half) // <-
+
+//- good
+#define INST(name, T) template [[host_name("k_" #name)]] kernel void k<T>(device T *o);
+template <typename T> kernel void k(device T *o) { o[0] = T(1); }
+INST(float, float)
+INST(half, half)
+
+//- bad
+template <typename T> kernel void k(device const T *i, device T *o) { o[0] = i[0]; }
+template [[host_name("k_f")]] kernel void k<float>(device float *i, device float *o); // <-
+
+//- bad
+template <typename T> kernel void k(device T *o, uint i [[thread_position_in_grid]]) { o[i] = T(1); }
+template [[host_name("k_f")]] kernel void k<float>(device float *o, ushort i [[thread_position_in_grid]]); // <-
+
+//- bad
+template <typename T> kernel void k(device T *o) { o[0] = T(1); }
+template [[host_name("k_f")]] kernel void nope<float>(device float *o); // <-
+
+//- bad
+template <typename T> kernel void k(device T *o) { o[0] = T(1); }
+template [[host_name("k_f")]] kernel float k<float>(device float *o); // <-
+
+//- bad
+template <typename T, int N> kernel void k(device T *o) { o[0] = T(N); }
+template [[host_name("k_f")]] kernel decltype(k<float>) k<float>; // <-
+
+//- good
+template <typename T, int N = 4> kernel void k(device T *o [[buffer(0)]]) { o[0] = T(N); }
+template [[host_name("k_f")]] kernel void k<float>(device float *o [[buffer(0)]]);
+template [[host_name("k_h8")]] kernel decltype(k<half, 8>) k<half, 8>;
+
+//- bad
+template <typename T> void f(device T *o) { undeclared_thing = 1; } // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+template <typename T> struct A { typedef T type; };
+template <typename T> void f(device T *o) { A<T>::type x = 1; o[0] = x; } // <-
+kernel void k(device float *o) { f(o); }
+
+//- good
+template <typename T> struct A { typedef T type; };
+template <typename T> void f(device T *o) { typename A<T>::type x = 1; o[0] = x; }
+kernel void k(device float *o) { f(o); }
+
+//- bad
+template <float X> float f() { return X; } // <-
+kernel void k(device float *o) { o[0] = f<1.0f>(); }
+
+//- bad
+float f(float x);
+kernel void k(device float *o) { o[0] = f(1); } // <-
+
+//- good
+float f(float x);
+kernel void k(device float *o) { o[0] = f(1); }
+float f(float x) { return x * 2; }
+
+//- bad
+fragment half4 shade(float4 p [[position]]) { half4 c = p; return c; } // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+struct Unused { float a; float a; }; // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+#if 0
+kernel void k(device float *o) { o[0] = 1; }
+#else
+void orphan() { int x = missing; } // <-
+#endif

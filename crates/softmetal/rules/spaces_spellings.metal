@@ -237,3 +237,305 @@ kernel void k(device float *o, constant float *c) { if (o == c) o[0] = 1; }
 float f(const thread float &x) { return x; }
 float g(thread const float4 &x) { return x.x; }
 kernel void k(device float *o, constant float4 &c) { o[0] = f(1.0f) + f(o[0] + 1) + g(float4(1)); float4 v = c; o[1] = g(v); }
+
+//- bad
+kernel void k(device float *o, threadgroup float *t) { auto p = o; threadgroup auto *q = p; q[0] = t[0]; }
+
+//- good
+kernel void k(device float *o, threadgroup float *t) { auto p = o; device auto *q = p; q[0] = t[0]; }
+
+//- bad
+kernel void k(device float *o) { float x = 1; device float *p = o[0] > 0 ? o : &x; *p = 1; }
+
+//- bad
+struct A { device float *p; };
+struct B { threadgroup float *p; };
+kernel void k(device float *o, threadgroup float *t) { A a; a.p = o; B b; b.p = a.p; t[0] = b.p[0]; } // <-
+
+//- good
+struct A { device float *p; };
+struct B { threadgroup float *p; };
+kernel void k(device float *o, threadgroup float *t) { A a; a.p = o; B b; b.p = t; *a.p = *b.p; }
+
+//- bad
+template <typename T> void exchange(thread T &a, thread T &b) { T c = a; a = b; b = c; }
+kernel void k(device float *o) { exchange(o[0], o[1]); } // <-
+
+//- good
+template <typename T> void exchange(thread T &a, thread T &b) { T c = a; a = b; b = c; }
+template <typename T> void exchange(device T &a, device T &b) { T c = a; a = b; b = c; }
+kernel void k(device float *o) { exchange(o[0], o[1]); float x = 1, y = 2; exchange(x, y); o[2] = x; }
+
+//- bad
+kernel void k(device float *o) { threadgroup float t[4]; for (thread float &x : t) x = 1; o[0] = t[0]; }
+
+//- good
+kernel void k(device float *o) { threadgroup float t[4]; for (threadgroup float &x : t) x = 1; o[0] = t[0]; }
+
+//- bad
+kernel void k(device float *o, threadgroup float *t) { o[0] = o - t; }
+
+//- bad
+kernel void k(device float *o, constant float *c) { c[0] = o[0]; }
+
+//- bad
+kernel void k(device const float *i, device float *o) { i[0] = o[0]; }
+
+//- bad
+constant float scale = 2;
+kernel void k(device float *o) { scale = 3; o[0] = scale; } // <-
+
+//- bad
+constant float scale; // <-
+kernel void k(device float *o) { o[0] = scale; }
+
+//- bad
+float make(float x) { return x; }
+constant float scale = make(2); // <-
+kernel void k(device float *o) { o[0] = scale; }
+
+//- good
+constexpr float make(float x) { return x; }
+constant float scale = make(2);
+kernel void k(device float *o) { o[0] = scale; }
+
+//- good
+kernel void k(device float *o, device const float *i) { *const_cast<device float *>(i) = 1; o[0] = ((device int *)(device char *)o)[1]; }
+
+//- good
+kernel void k(device float *o, constant ulong &address) { ulong a = reinterpret_cast<ulong>(o); device float *p = reinterpret_cast<device float *>(address); o[0] = a > 3 ? p[0] : 1; }
+
+//- bad
+struct S { float v; void set(float x) threadgroup { v = x; } };
+kernel void k(device S *s) { s->set(1); } // <-
+
+//- bad
+struct S { float v; float get() const { return v; } };
+kernel void k(device float *o) { threadgroup S s; s.v = 1; o[0] = s.get(); } // <-
+
+//- good
+struct S { float v; void set(float x) threadgroup { v = x; } float get() const threadgroup { return v; } };
+kernel void k(device float *o) { threadgroup S s; s.set(1); o[0] = s.get(); }
+
+//- bad
+struct S { float v[4]; thread float &operator[](int i) { return v[i]; } };
+kernel void k(device S *s, device float *o) { o[0] = (*s)[1]; } // <-
+
+//- bad
+struct S { float v; thread S &operator=(float x) { v = x; return *this; } };
+kernel void k(device S *s) { s[0] = 1.0f; } // <-
+
+//- good
+struct S { float v; device S &operator=(float x) device { v = x; return *this; } };
+kernel void k(device S *s) { s[0] = 1.0f; }
+
+//- bad
+struct S { float v; void operator+=(float x) { v += x; } };
+kernel void k(device float *o) { threadgroup S s; s.v = 0; s += 1; o[0] = s.v; } // <-
+
+//- bad
+struct S { float v; bool operator==(S b) const { return v == b.v; } };
+kernel void k(constant S *s, device float *o) { o[0] = s[0] == s[1]; } // <-
+
+//- good
+struct S { float v; };
+bool operator==(S a, S b) { return a.v == b.v; }
+kernel void k(constant S *s, device float *o) { o[0] = s[0] == s[1]; }
+
+//- bad
+struct Base { float v; float get() const { return v; } };
+struct Derived : Base { float w; };
+kernel void k(device Derived *s, device float *o) { o[0] = s->get(); } // <-
+
+//- good
+struct Base { float v; float get() const { return v; } };
+struct Derived : Base { float w; };
+kernel void k(device Derived *s, device float *o) { Derived d = *s; o[0] = d.get() + s->w + s->v; }
+
+//- bad
+kernel void k(device constant float *o) { float x = o[0]; }
+
+//- bad
+typedef device float global_float;
+kernel void k(constant global_float *o) { float x = o[0]; } // <-
+
+//- bad
+kernel void k(device float *o) { float *threadgroup p = o; o[0] = p[0]; }
+
+//- good
+kernel void k(device float *o) { device float *thread p = o; thread float x = 1; thread float *thread q = &x; p[0] = *q; }
+
+//- good
+static_assert(!is_same_v<device float *, thread float *>, "");
+static_assert(is_same_v<device float *, device float *>, "");
+kernel void k(device float *o) { o[0] = 1; }
+
+//- good
+kernel void k(device float *o, threadgroup float *t) { static_assert(!is_same_v<decltype(o), decltype(t)>, ""); o[0] = t[0]; }
+
+//- bad
+void f(device float *p, device float *q) { *p = *q; }
+kernel void k(device float *o) { float x = 2; f(o, &x); } // <-
+
+//- bad
+float f(thread const float *p) { return *p; }
+kernel void k(device float *o) { float sum = 0; for (int i = 0; i < 4; ++i) sum += f(&o[i]); o[0] = sum; } // <-
+
+//- bad
+kernel void k(device float4 *o) { device float *p = (thread float *)o; p[0] = 1; }
+
+//- bad
+kernel void k(device float4 *o) { device float4 &r = *(threadgroup float4 *)o; r = 1; }
+
+//- bad
+kernel void k(device float *o) { const float *p = &o[1]; o[0] = *p; }
+
+//- bad
+kernel void k(device float *o) { uint8_t *p = (uint8_t *)o; o[0] = *p; }
+
+//- bad
+void f(half4 *p) {} // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+void f(int n, const float (&a)[4]) {} // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+struct Matrix { int n; const half *rows[4]; }; // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- good
+struct Matrix { int n; device const half *rows[4]; };
+kernel void k(device float *o, constant Matrix &m) { o[0] = m.rows[1][0]; }
+
+//- bad
+class Tile { public: Tile(float *p) : base(p) {} private: thread float *base; }; // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+template <typename T> T sum(const T *p, int n) { T s = 0; for (int i = 0; i < n; i++) s += p[i]; return s; } // <-
+kernel void k(device float *o) { float a[2] = {1, 2}; o[0] = sum(a, 2); }
+
+//- good
+template <typename P> float sum(P p, int n) { float s = 0; for (int i = 0; i < n; i++) s += p[i]; return s; }
+kernel void k(device float *o, constant float *c, threadgroup float *t) { float a[2] = {1, 2}; o[0] = sum(a, 2) + sum(o, 2) + sum(c, 2) + sum(t, 2); }
+
+//- bad
+template <typename P> void fill(P p) { thread float *q = p; q[0] = 1; } // <-
+kernel void k(device float *o) { fill(o); }
+
+//- bad
+using Row = threadgroup float *;
+Row pick(device float *p) { return p; } // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+float first(array<float, 4> &a) { return a[0]; } // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+kernel void k(device float *o) { array<float, 4> a; device array<float, 4> &b = a; o[0] = b[0]; }
+
+//- good
+float first(thread array<float, 4> &a) { return a[0]; }
+float last(constant array<float, 4> &a) { return a[3]; }
+kernel void k(device float *o, constant array<float, 4> &c) { array<float, 4> a = {1, 2, 3, 4}; o[0] = first(a) + last(c); for (float x : a) o[1] += x; }
+
+//- bad
+kernel void k(device float *o) { threadgroup float t[8]; device float (*p)[8] = &t; (*p)[0] = 1; o[0] = t[0]; }
+
+//- bad
+kernel void k(device atomic_uint *o, threadgroup uint *t) { device atomic_uint *p = (device atomic_uint *)t; atomic_store_explicit(p, 1u, memory_order_relaxed); }
+
+//- bad
+constant float table[3] = {1, 2, 3};
+kernel void k(device float *o) { thread const float *p = table; o[0] = p[1]; } // <-
+
+//- good
+constant float table[3] = {1, 2, 3};
+kernel void k(device float *o) { constant float *p = table; constant float (&r)[3] = table; o[0] = p[1] + r[2]; }
+
+//- bad
+struct S { static constexpr int n = 4; }; // <-
+kernel void k(device float *o) { o[0] = S::n; }
+
+//- bad
+struct S { static const float x; }; // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+namespace config { namespace inner { static constexpr float eps = 1e-5f; } } // <-
+kernel void k(device float *o) { o[0] = config::inner::eps; }
+
+//- bad
+const half factors[2] = {1, 2}; // <-
+kernel void k(device float *o) { o[0] = factors[1]; }
+
+//- bad
+static float accumulator = 0; // <-
+kernel void k(device float *o) { o[0] = accumulator; }
+
+//- bad
+constexpr static float2 offsets[] = {float2(0), float2(1)}; // <-
+kernel void k(device float *o) { o[0] = offsets[1].x; }
+
+//- good
+constant float2 offsets[] = {float2(0), float2(1)};
+static constant constexpr float eps = 1e-5f;
+const constant int n = 3;
+kernel void k(device float *o) { o[0] = offsets[1].x + eps + n; }
+
+//- bad
+float f(threadgroup float x[4], device float y[4]) { return x[0] + y[0]; }
+kernel void k(device float *o) { float a[4] = {1}; threadgroup float t[4]; t[0] = 1; o[0] = f(t, a); } // <-
+
+//- good
+float f(threadgroup float x[4], device float y[4]) { return x[0] + y[0]; }
+kernel void k(device float *o) { threadgroup float t[4]; t[0] = 1; o[0] = f(t, o); }
+
+//- bad
+int f(device int *p) { return 1; }
+int f(threadgroup int *p) { return 2; }
+kernel void k(device int *o, constant int *c) { o[0] = f(c); } // <-
+
+//- bad
+template <typename T> struct View { device T *p; T at(int i) { return p[i]; } };
+kernel void k(device float *o, threadgroup float *t) { View<float> v = {t}; o[0] = v.at(0); } // <-
+
+//- bad
+struct Node { Node *next; int v; }; // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- good
+struct Node { device Node *next; int v; };
+kernel void k(device Node *n, device float *o) { o[0] = n->next->v; }
+
+//- bad
+void f(thread float *thread *p) { **p = 1; }
+kernel void k(device float *o) { device float *p = o; f(&p); } // <-
+
+//- good
+void f(device float *thread *p) { **p = 1; ++*p; }
+void g(device float *thread &p) { ++p; }
+kernel void k(device float *o) { device float *p = o; f(&p); g(p); *p = 1; }
+
+//- bad
+kernel void k(device float *o) { float x = 1; threadgroup float &r = x; o[0] = r; }
+
+//- bad
+kernel void k(device float *o) { thread float &r = o[3]; r = 1; }
+
+//- bad
+kernel void k(constant float4 &c, device float *o) { device const float4 &r = c; o[0] = r.x; }
+
+//- bad
+kernel void k(device float *o, threadgroup half *t) { threadgroup float *p = t; o[0] = p[0]; }
+
+//- bad
+struct V { float x; float len() const device { return x; } };
+kernel void k(device float *o) { V v; v.x = 1; o[0] = v.len(); } // <-
+
+//- good
+struct V { float x; float len() const device { return x; } float len() const { return -x; } };
+kernel void k(device V *d, device float *o) { V v; v.x = 1; o[0] = v.len() + d->len(); }

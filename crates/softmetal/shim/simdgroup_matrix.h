@@ -1,5 +1,5 @@
 // metal_simdgroup_matrix. The last lane, which the device runs first, holds the whole 8x8 matrix and does the work for all, so that loads,
-// stores and products need no exchange; thread_elements() spreads it over the lanes, and the next use gathers it again.
+// stores and products need no exchange. Sources that ask for thread_elements() have the matrices of lane_matrix.h instead.
 #pragma once
 
 namespace metal {
@@ -57,50 +57,11 @@ SOFTMETAL_INLINE void meet(const char *file, unsigned site) {
 template <class T, int Cols, int Rows> struct simdgroup_matrix {
   static_assert(Cols == 8 && Rows == 8, "Metal has simdgroup matrices of 8x8 only");
   static_assert(is_floating_point<T>::value, "Metal has simdgroup matrices of half, bfloat and float only");
-  typedef vec<T, 2> storage_type;
-  mutable T full[64];
-  mutable storage_type own;
-  mutable bool spread;
+  T full[64];
 
-  simdgroup_matrix() : spread(false) {}
-  explicit simdgroup_matrix(T diagonal) : spread(false) {
+  simdgroup_matrix() = default;
+  explicit simdgroup_matrix(T diagonal) {
     for (int i = 0; i < 64; i++) full[i] = i % 9 == 0 ? diagonal : T(0);
-  }
-  storage_type &thread_elements(SOFTMETAL_SITE) {
-    scatter(SOFTMETAL_HERE);
-    return own;
-  }
-  const storage_type &thread_elements(SOFTMETAL_SITE) const {
-    scatter(SOFTMETAL_HERE);
-    return own;
-  }
-  void scatter(const char *file, unsigned site) const {
-    if (spread) return;
-    softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
-      const simdgroup_matrix *leader = static_cast<const simdgroup_matrix *>(slots[63 - __builtin_clzl(active)]);
-      _impl::each(active, [&](int l) {
-        const T *p = leader->full + _impl::matrix_row(l) * 8 + _impl::matrix_column(l);
-        static_cast<simdgroup_matrix *>(slots[l])->own = storage_type(p[0], p[1]);
-      });
-      return 0;
-    };
-    softmetal_runtime->collective(softmetal::current_lane(), const_cast<simdgroup_matrix *>(this), compute, file, site, softmetal::all_lanes);
-    spread = true;
-  }
-  void gather(const char *file, unsigned site) const {
-    if (!spread) return;
-    softmetal::Compute compute = [](void **slots, ulong active) -> ulong {
-      simdgroup_matrix *leader = static_cast<simdgroup_matrix *>(slots[63 - __builtin_clzl(active)]);
-      _impl::each(active, [&](int l) {
-        T *p = leader->full + _impl::matrix_row(l) * 8 + _impl::matrix_column(l);
-        storage_type own = static_cast<const simdgroup_matrix *>(slots[l])->own;
-        p[0] = own.x;
-        p[1] = own.y;
-      });
-      return 0;
-    };
-    softmetal_runtime->collective(softmetal::current_lane(), const_cast<simdgroup_matrix *>(this), compute, file, site, softmetal::all_lanes);
-    spread = false;
   }
 };
 typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
@@ -118,7 +79,6 @@ template <class T, int C, int R, class U>
 inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
   static_assert(is_same<T, __remove_cv(U)>::value, "a simdgroup matrix is loaded from elements of its own type");
   _impl::meet(SOFTMETAL_HERE);
-  d.spread = false;
   if (!_impl::leads()) return;
   const U *p = src + origin.y * stride + origin.x;
   for (ulong r = 0; r < 8; r++)
@@ -127,7 +87,6 @@ inline void simdgroup_load(simdgroup_matrix<T, C, R> &d, const U *src, ulong str
 template <class T, int C, int R, class U>
 inline void simdgroup_store(const simdgroup_matrix<T, C, R> &s, U *dst, ulong stride = C, ulong2 origin = ulong2(0, 0), bool transposed = false, SOFTMETAL_SITE) {
   static_assert(is_same<T, __remove_cv(U)>::value, "a simdgroup matrix is stored to elements of its own type");
-  s.gather(SOFTMETAL_HERE);
   _impl::meet(SOFTMETAL_HERE);
   if (_impl::leads()) {
     U *p = dst + origin.y * stride + origin.x;
@@ -169,19 +128,12 @@ SOFTMETAL_PRODUCT void product(D *d, const A *a, const B *b, const C *c) {
 template <class D, class A, class B, class C>
 inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b,
                                           const simdgroup_matrix<C, 8, 8> &c, SOFTMETAL_SITE) {
-  a.gather(SOFTMETAL_HERE);
-  b.gather(SOFTMETAL_HERE);
-  c.gather(SOFTMETAL_HERE);
   _impl::together(_impl::counts_matrix_product, SOFTMETAL_HERE);
-  d.spread = false;
   if (_impl::leads()) _impl::product<true>(d.full, a.full, b.full, c.full);
 }
 template <class D, class A, class B>
 inline void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, const simdgroup_matrix<A, 8, 8> &a, const simdgroup_matrix<B, 8, 8> &b, SOFTMETAL_SITE) {
-  a.gather(SOFTMETAL_HERE);
-  b.gather(SOFTMETAL_HERE);
   _impl::together(_impl::counts_matrix_product, SOFTMETAL_HERE);
-  d.spread = false;
   if (_impl::leads()) _impl::product<false>(d.full, a.full, b.full, (const D *)nullptr);
 }
 template <class T> inline simdgroup_matrix<T, 8, 8> operator*(const simdgroup_matrix<T, 8, 8> &a, const simdgroup_matrix<T, 8, 8> &b) {

@@ -22,6 +22,7 @@ extern "C" void softmetal_note_atomic(void *p, unsigned long size, unsigned kind
 #include "simd.h"
 #ifndef SOFTMETAL_NO_SIMDGROUP_MATRIX
 #include "simdgroup_matrix.h"
+#include "lane_matrix.h"
 #endif
 #include "internals.h"
 #include "atomic.h"

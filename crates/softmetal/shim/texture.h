@@ -214,18 +214,22 @@ template <class T, access A = access::sample, memory_coherence C = memory_cohere
   SOFTMETAL_TEXEL_ATOMICS((vec<uint, 2> c, uint face, uint layer), c.x, c.y, layer * 6 + face)
 };
 template <class T, access A = access::read, memory_coherence C = memory_coherence_threadgroup> struct texture2d_ms : _texture<T, A> {
+  static_assert(A == access::read, "a multisampled texture is only read");
   SOFTMETAL_BASE(texture2d_ms) SOFTMETAL_HEIGHT
   uint get_num_samples() const { return _base::_extent(5); }
   SOFTMETAL_READ_SAMPLES(four, four, , uint) SOFTMETAL_READ_SAMPLES(four, four, , ushort)
 };
 template <class T, access A = access::read, memory_coherence C = memory_coherence_threadgroup> struct texture2d_ms_array : _texture<T, A> {
+  static_assert(A == access::read, "a multisampled texture is only read");
   SOFTMETAL_BASE(texture2d_ms_array) SOFTMETAL_HEIGHT SOFTMETAL_LAYERS
   uint get_num_samples() const { return _base::_extent(5); }
   SOFTMETAL_READ_SAMPLES_ARRAY(four, four, , uint) SOFTMETAL_READ_SAMPLES_ARRAY(four, four, , ushort)
 };
 
 // Depth textures give their one component.
-#define SOFTMETAL_DEPTH static_assert(is_same<T, float>::value, "a depth texture is of float");
+#define SOFTMETAL_DEPTH                                                        \
+  static_assert(is_same<T, float>::value, "a depth texture is of float");      \
+  static_assert(A == access::sample || A == access::read, "a depth texture is sampled or read, not written");
 #define SOFTMETAL_COMPARE(coord, axes, layer_parameter, layer, around)                                                                      \
   template <class... O> T sample(sampler s, coord c layer_parameter, O... o) const { return _base::_sample(s, around(_base::_at(&c.x, axes, layer, o...))).x; } \
   template <class... O> T sample_compare(sampler s, coord c layer_parameter, float reference, O... o) const {                               \
@@ -266,6 +270,7 @@ template <class T, access A = access::sample, memory_coherence C = memory_cohere
   SOFTMETAL_COMPARE(vec<float SOFTMETAL_COMMA 3>, 3, SOFTMETAL_COMMA uint layer, 0, SOFTMETAL_ON_CUBES)
 };
 template <class T, access A = access::read, memory_coherence C = memory_coherence_threadgroup> struct depth2d_ms : _texture<T, A> {
+  static_assert(A == access::read, "a multisampled texture is only read");
   SOFTMETAL_BASE(depth2d_ms) SOFTMETAL_HEIGHT SOFTMETAL_DEPTH
   uint get_num_samples() const { return _base::_extent(5); }
   T read(vec<uint, 2> c, uint sample) const { return _base::_read(c.x, c.y, sample, 0).x; }

@@ -89,8 +89,12 @@ fn judge(device: &Device, p: &Probe) -> Option<String> {
 
 #[test]
 fn every_rule_refuses_its_probes_and_accepts_their_twins() {
-    let list: Vec<Probe> = files().into_iter().flat_map(|(_, probes)| probes).collect();
-    assert!(list.len() > 750, "{} probes", list.len());
+    // A file of other programs in the same form, while they are being written.
+    let list: Vec<Probe> = match std::env::var_os("WOOTZ_RULES") {
+        Some(path) => probes(&std::fs::read_to_string(path).expect("a file of rules")),
+        None => files().into_iter().flat_map(|(_, probes)| probes).collect(),
+    };
+    assert!(!list.is_empty());
     let devices: Vec<(Family, Device)> =
         [Family::Mac2, Family::Apple7, Family::Apple8, Family::Apple9].map(|f| (f, device(f))).into();
     let next = AtomicUsize::new(0);

@@ -137,7 +137,12 @@ fn barriers_of_many_simdgroups_and_partial_ones() {
 
 #[test]
 fn matrices_in_three_types() {
-    for (ty, exact) in [("float", true), ("half", true), ("bfloat", true)] {
+    // The first has its elements in the lanes, the second in one of them.
+    let sums = [
+        "simdgroup_multiply(t, x, y); z.thread_elements() += t.thread_elements();",
+        "simdgroup_multiply_accumulate(z, x, y, z);",
+    ];
+    for (ty, sum) in ["float", "half", "bfloat"].into_iter().flat_map(|ty| sums.map(|sum| (ty, sum))) {
         let src = format!(
             "kernel void k(device const float *a, device float *c, uint l [[thread_index_in_simdgroup]]) {{
                 threadgroup {ty} tile[64];
@@ -147,8 +152,7 @@ fn matrices_in_three_types() {
                 simdgroup_matrix<float, 8, 8> z = make_filled_simdgroup_matrix<float, 8, 8>(0.5f), t;
                 simdgroup_load(x, tile, 8, ulong2(0, 0), true);
                 simdgroup_multiply_accumulate(z, x, d, z);
-                simdgroup_multiply(t, x, y);
-                z.thread_elements() += t.thread_elements();
+                {sum}
                 simdgroup_store(z, c, 8);
             }}"
         );
@@ -162,11 +166,37 @@ fn matrices_in_three_types() {
                 let sum: f32 = (0..8).map(|k| a[k * 8 + row]).sum();
                 for col in 0..8 {
                     assert!(
-                        exact && c[row * 8 + col] == 2.0 * a[col * 8 + row] + 0.5 + sum,
+                        c[row * 8 + col] == 2.0 * a[col * 8 + row] + 0.5 + sum,
                         "{ty} {row} {col}: {}",
                         c[row * 8 + col]
                     );
                 }
+            }
+        }
+    }
+}
+
+/// As on hardware: a lane's elements are its own, whatever its neighbours do.
+#[test]
+fn elements_of_a_matrix_outlive_the_other_lanes() {
+    let src = "kernel void k(device const float *a, device float *c, constant uint &limit, uint l [[thread_index_in_simdgroup]]) {
+        simdgroup_float8x8 x, y(2.0f), z;
+        simdgroup_load(x, a, 8);
+        simdgroup_multiply(z, x, y);
+        uint row = (l / 4 & 4) + l / 2 % 4, column = (l / 4 & 2) * 2 + l % 2 * 2;
+        if (l >= limit) return;
+        if (row < 5) { c[row * 8 + column] = z.thread_elements()[0]; c[row * 8 + column + 1] = z.thread_elements()[1]; } }";
+    let a: Vec<f32> = (0..64u8).map(f32::from).collect();
+    for (limit, r) in [20u32, 32].into_iter().flat_map(|n| [(n, Run::default()), (n, Run::checked())]) {
+        let out = r
+            .run(src, "k", 32, 32, &[data(&a), zeros::<f32>(64), data(&[limit])])
+            .unwrap_or_else(|e| panic!("{e}"))
+            .get::<f32>(1);
+        for lane in 0..32u32 {
+            let (row, column) = ((lane / 4 & 4) + lane / 2 % 4, (lane / 4 & 2) * 2 + lane % 2 * 2);
+            for at in [row * 8 + column, row * 8 + column + 1].map(|i| i as usize) {
+                let want = if lane < limit && row < 5 { 2.0 * a[at] } else { 0.0 };
+                assert!(out[at] == want, "{limit}: lane {lane}, element {at} is {}", out[at]);
             }
         }
     }

@@ -18,7 +18,7 @@ impl GroupCheck {
         first: usize,
     ) {
         let kind = s.kind[first];
-        // Matrices keep their elements in the lanes: handing them out is this device's business, no operation of the kernel.
+        // What exchanges the elements of matrices is counted as a product.
         self.counters.simd_operations += u64::from(s.compute[first].is_some() && kind != ALL_LANES);
         self.counters.simd_barriers += u64::from(kind == SIMD_FENCE);
         let all = active | s.in_collective | s.at_barrier | s.ready | s.done | s.unstarted;

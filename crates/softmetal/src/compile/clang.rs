@@ -58,6 +58,7 @@ impl Compiler {
         let identity = key(all.chain([
             shim::MACROS.as_bytes(),
             shim::TENSOR.as_bytes(),
+            shim::SIMD.as_bytes(),
             version.as_bytes(),
             target_flags().join(" ").as_bytes(),
         ]));
@@ -71,9 +72,9 @@ impl Compiler {
             cache.put(&folder.join(name), text.as_bytes())?;
         }
         cache.put(&folder.join("stubs/softmetal_macros.h"), shim::MACROS.as_bytes())?;
+        cache.put(&folder.join("stubs/softmetal_simd.h"), shim::SIMD.as_bytes())?;
         for &name in shim::STUBS {
-            let text = if name == "metal_tensor" { shim::TENSOR } else { "#include <softmetal_macros.h>\n" };
-            cache.put(&folder.join("stubs").join(name), text.as_bytes())?;
+            cache.put(&folder.join("stubs").join(name), shim::stub(name).as_bytes())?;
         }
         Ok(Compiler { clang, cache, folder, identity })
     }

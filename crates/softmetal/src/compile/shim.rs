@@ -18,6 +18,7 @@ pub const HEADERS: &[(&str, &str)] = &[
     ("sync.h", include_str!("../../shim/sync.h")),
     ("simd.h", include_str!("../../shim/simd.h")),
     ("simdgroup_matrix.h", include_str!("../../shim/simdgroup_matrix.h")),
+    ("lane_matrix.h", include_str!("../../shim/lane_matrix.h")),
     ("internals.h", include_str!("../../shim/internals.h")),
     ("atomic.h", include_str!("../../shim/atomic.h")),
     ("pack.h", include_str!("../../shim/pack.h")),
@@ -53,6 +54,9 @@ pub const AIR: &str = include_str!("../../shim/air.cpp");
 /// What `<metal_tensor>` brings into namespace metal, from Metal 4 on.
 pub const TENSOR: &str = "#include <softmetal_macros.h>\n#pragma once\n#if __METAL_VERSION__ >= 400\n\
     namespace metal { using namespace softmetal_tensor; }\n#endif\n";
+
+/// What `<simd/simd.h>` and its parts declare.
+pub const SIMD: &str = include_str!("../../shim/simd_names.h");
 
 /// The macros that stand for `metal_stdlib` while preprocessing.
 pub const MACROS: &str = include_str!("../../shim/macros.h");
@@ -100,13 +104,35 @@ pub const STUBS: &[&str] = &[
     "metal_types.h",
     "metal_interpolate",
     "TargetConditionals.h",
+    "metal_curves",
+    "simd/base.h",
+    "simd/common.h",
+    "simd/conversion.h",
+    "simd/geometry.h",
+    "simd/logic.h",
+    "simd/math.h",
+    "simd/matrix.h",
+    "simd/matrix_types.h",
+    "simd/packed.h",
     "simd/simd.h",
+    "simd/types.h",
+    "simd/vector.h",
+    "simd/vector_make.h",
     "simd/vector_types.h",
 ];
 
+/// The text of one of these headers.
+pub fn stub(name: &str) -> &'static str {
+    match name {
+        "metal_tensor" => TENSOR,
+        _ if name.starts_with("simd/") => "#include <softmetal_macros.h>\n#include <softmetal_simd.h>\n",
+        _ => "#include <softmetal_macros.h>\n",
+    }
+}
+
 /// Whether the file of a line marker is one of these.
 pub fn is_library_header(file: &str) -> bool {
-    STUBS.iter().any(|name| file.strip_suffix(name).is_some_and(|folder| folder.ends_with("/stubs/")))
+    ["softmetal_simd.h"].iter().chain(STUBS).any(|name| file.strip_suffix(name).is_some_and(|folder| folder.ends_with("/stubs/")))
 }
 
 /// The swizzle members of a vector with `n` components.

@@ -11,6 +11,7 @@ mod rewrite;
 mod verdict;
 
 use crate::compile::clang::Compiler;
+use crate::compile::shim::is_library_header;
 use crate::error::{Error, Result};
 use crate::source::unit::Unit;
 use std::path::PathBuf;
@@ -24,6 +25,10 @@ pub(crate) fn judge(compiler: &Compiler, unit: &mut Unit, version: u32, main: (&
     }
     let messages = compiler.judge(&text)?;
     let mut diagnostics = verdict::findings(&messages, &text, compiler.shim_folder(), version, main);
+    for d in diagnostics.iter_mut().filter(|d| d.file == calls::FILE) {
+        (d.file, d.line) = unit.lx.place(d.line as usize);
+        d.column = 0;
+    }
     diagnostics.extend(calls::resolve(unit, &messages));
     if diagnostics.is_empty() {
         compiler.note_clean(&path);
@@ -61,7 +66,8 @@ pub(crate) fn judge_together(compiler: &Compiler, units: &[Unit], version: u32) 
 /// Whether a unit means the same inside of a namespace.
 fn stands_alone(unit: &Unit) -> bool {
     let lx = &unit.lx;
-    let opens = |k: usize| lx.is(k, "namespace") && !lx.is(k.wrapping_sub(1), "using");
+    let ours = |k: usize| is_library_header(&lx.files[lx.tokens[k].file as usize]);
+    let opens = |k: usize| lx.is(k, "namespace") && !lx.is(k.wrapping_sub(1), "using") && !ours(k);
     let specialises = |k: usize| lx.is(k, "template") && lx.is(k + 1, "<") && lx.is(k + 2, ">");
     unit.overloads.items.is_empty() && !(0..lx.tokens.len()).any(|k| opens(k) || specialises(k))
 }

@@ -7,7 +7,7 @@ use crate::source::items::{Item, ItemKind};
 use crate::source::lexer::{Lexed, TokenKind};
 use crate::source::params::{Space, space_of, split_commas};
 use crate::source::rewrite::{
-    bfloat_digits, declared_name, group_declarations, initialiser, is_plain_float, plain,
+    bfloat_digits, compares_spaces, declared_name, group_declarations, initialiser, is_plain_float, plain,
 };
 use crate::source::unit::Unit;
 use rustc_hash::FxHashSet;
@@ -217,6 +217,15 @@ impl Rewriter<'_> {
                     self.edits.replace(t.start, t.end, value);
                 }
                 TokenKind::Number if is_plain_float(word) => self.edits.replace(t.end, t.end, "f"),
+                TokenKind::Ident if let Some(close) = compares_spaces(lx, i) => {
+                    let said = lx.tokens[close - 1];
+                    let failed = format!("\"{OURS}static assertion failed\"");
+                    if said.kind == TokenKind::Literal {
+                        self.edits.replace(said.start, said.start, format!("{failed} \": \" "));
+                    } else {
+                        self.edits.replace(said.end, said.end, format!(", {failed}"));
+                    }
+                }
                 // Thread memory is what is meant where nothing is said, so another space wins.
                 TokenKind::Ident if word == "thread" && beside_a_space(lx, i) => {
                     self.edits.replace(t.start, t.end, "");
@@ -233,6 +242,10 @@ impl Rewriter<'_> {
                         );
                         i = end;
                         continue;
+                    } else if let Some(name) = self.initialised_vector(i) {
+                        let type_text = renamed_words(&plain(lx, i, name));
+                        let at = lx.tokens[name].end;
+                        self.edits.replace(at, at, format!(" = softmetal_make<{type_text}>"));
                     }
                 }
                 _ => {}
@@ -241,14 +254,26 @@ impl Rewriter<'_> {
         }
     }
 
+    /// One past the vector type at `i`.
+    fn vector_type(&self, i: usize) -> Option<usize> {
+        match self.lx.str(i) {
+            "vec" | "packed_vec" if self.lx.is(i + 1, "<") => Some(self.lx.skip_angles(i + 1)),
+            word if is_vector(word) => Some(i + 1),
+            _ => None,
+        }
+    }
+
+    /// The name that is declared where a local vector has an initialiser in parentheses: `float4 v(a, b);`
+    fn initialised_vector(&self, i: usize) -> Option<usize> {
+        let (lx, name) = (self.lx, self.vector_type(i)?);
+        let declares = lx.is_ident(name) && lx.is(name + 1, "(") && !lx.is(name + 2, ")");
+        let functions = || self.unit.items.iter().filter(|it| it.has_body() && it.kind != ItemKind::Type);
+        (declares && functions().any(|it| it.body.0 < i && i < it.body.1)).then_some(name)
+    }
+
     /// One past the type, where a vector type is called like a function: `float4(`, `vec<T, 4>(`.
     fn called_vector(&self, i: usize) -> Option<usize> {
-        let lx = self.lx;
-        let end = match lx.str(i) {
-            "vec" | "packed_vec" if lx.is(i + 1, "<") => lx.skip_angles(i + 1),
-            word if is_vector(word) => i + 1,
-            _ => return None,
-        };
+        let (lx, end) = (self.lx, self.vector_type(i)?);
         let declares = i > 0 && (lx.is(i - 1, "operator") || lx.is_ident(i - 1) && !lx.is(i - 1, "return"));
         (lx.is(end, "(") && !declares && !matches!(lx.str(end + 1), "*" | "&")).then_some(end)
     }

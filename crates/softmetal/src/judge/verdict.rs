@@ -148,7 +148,8 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
         );
     }
     let all = || std::iter::once(&m.head).chain(&m.notes).map(|p| p.message);
-    if head.starts_with("no matching constructor") && every_candidate_differs(m) {
+    let alone = ["no matching constructor", "no viable overloaded"];
+    if alone.iter().any(|words| head.starts_with(words)) && every_candidate_differs(m) {
         return Some("address spaces do not match");
     }
     // Constructors and implicit copies take any address space in Metal, and the generic one here, which lacks constant memory;
@@ -177,10 +178,14 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
         return Some("address spaces do not match");
     }
     let says = |word: &str| all().any(|text| text.contains(word));
-    let rule = RULES.iter().find(|r| r.words.iter().all(|w| says(w)))?;
+    let differs = spaces(head).windows(2).any(|pair| pair[0] != pair[1]);
+    let rule = RULES.iter().find(|r| r.words.iter().all(|w| says(w)));
     let spaced = ["address space", "vector element", "explicit instantiation", "is unknown"];
-    let differs = || spaces(head).windows(2).any(|pair| pair[0] != pair[1]);
-    (spaced.iter().any(|w| says(w)) || differs()).then_some(rule.text)
+    match rule {
+        Some(rule) if differs || spaced.iter().any(|w| says(w)) => Some(rule.text),
+        // Whatever clang says of two types whose address spaces differ.
+        _ => differs.then_some("address spaces do not match"),
+    }
 }
 
 /// `'max'; did you mean 'metal::max'?`: vectors are no classes, so a call on them finds nothing by its arguments.
@@ -199,8 +204,13 @@ fn every_candidate_differs(m: &Message<'_>) -> bool {
         .filter(|t| t.starts_with("candidate") && !t.contains("requires ") && !t.contains("(the implicit"))
         .peekable();
     let differs = |text: &str| {
-        const COMPARED: [&str; 3] =
-            ["no known conversion", "does not match adjusted type", "deduced conflicting types"];
+        const COMPARED: [&str; 5] = [
+            "no known conversion",
+            "does not match adjusted type",
+            "deduced conflicting types",
+            "cannot deduce a type",
+            "but method expects object",
+        ];
         let compared = COMPARED.iter().any(|words| text.contains(words));
         text.contains("cannot pass pointer to address space")
             || compared && spaces(text).windows(2).any(|pair| pair[0] != pair[1])

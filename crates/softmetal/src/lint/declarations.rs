@@ -3,6 +3,7 @@
 use super::Lint;
 use crate::source::binding::{MAX_BUFFER_INDEX, MAX_SAMPLER_INDEX, MAX_TEXTURE_INDEX};
 use crate::source::items::{Item, ItemKind};
+use crate::source::lexer::TokenKind;
 use crate::source::params::{attributes, integer};
 use crate::source::rewrite::group_declarations;
 
@@ -26,19 +27,26 @@ pub fn check(lint: &mut Lint<'_>) {
                 locals(lint, item);
             }
             ItemKind::Variable if !item.in_type => program_variable(lint, item),
+            ItemKind::Variable => static_member(lint, item),
             ItemKind::Type if !item.in_type => variable_of_a_new_type(lint, item),
             _ => {}
         }
     }
 }
 
-/// `f<n>` for a function constant `n` and a template `f` of the unit.
+/// `f<n>` for a function constant `n` and a template `f` of the unit, and `template <int N = n>`.
 fn template_arguments(lint: &mut Lint<'_>) {
     let unit = lint.unit;
     let lx = &unit.lx;
     let is_template = |name: &str| unit.items.iter().any(|it| it.is_template() && it.name == name);
+    let in_parameters = |i: usize| unit.items.iter().any(|it| (it.template.0..it.template.1).contains(&i));
     for i in 0..lx.tokens.len() {
         if !lx.is_ident(i) || !unit.constants.iter().any(|c| c.name == lx.str(i)) {
+            continue;
+        }
+        if in_parameters(i) && (lx.is(i - 1, "=") || lx.is(i + 1, ">")) && !lx.is_ident(i - 1) {
+            let name = lx.str(i).to_string();
+            lint.at(i, format!("the value of the function constant `{name}` is not known to the compiler; it is no template argument"));
             continue;
         }
         // Back to the bracket that opens the list of arguments.
@@ -66,7 +74,30 @@ fn indices(lint: &mut Lint<'_>, item: &Item) {
             if integer(&a.argument).is_some_and(|i| i > highest) {
                 lint.at(a.token, format!("index {} is above {highest}, Metal's maximum", a.argument));
             }
+            if unit.lx.tokens.get(a.token + 2).is_some_and(|t| t.kind == TokenKind::Literal) {
+                lint.at(a.token, format!("the index of [[{}]] is a number", a.name));
+            }
         }
+        let condition = p.attribute("function_constant").filter(|a| is_name(&a.argument));
+        let declared = |name: &str| unit.items.iter().any(|it| it.name == name);
+        if let Some(a) = condition.filter(|a| !declared(&a.argument)) {
+            lint.at(a.token, format!("the function constant `{}` is not declared", a.argument));
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// `static` members lie where variables at program scope do.
+fn static_member(lint: &mut Lint<'_>, item: &Item) {
+    let lx = &lint.unit.lx;
+    let end = (item.start..item.end).find(|&k| matches!(lx.str(k), "=" | ";" | "{")).unwrap_or(item.end);
+    let has = |w: &str| (item.start..end).any(|k| lx.is(k, w));
+    if has("static") && !has("constant") && !has("sampler") {
+        lint.at(item.start, format!("the static member `{}` must be in constant memory: write `constant`", item.name));
     }
 }
 
@@ -90,6 +121,10 @@ fn locals(lint: &mut Lint<'_>, item: &Item) {
             || matches!(lx.str(i + 1), "static" | "constexpr");
         if lx.is(i, "constant") && !fixed && is_object(lx, i).is_some() {
             lint.at(i, "a local variable lies in thread memory and takes no address space; drop `constant`");
+        }
+        let made = lx.is(i, "sampler") && lx.is_ident(i + 1) && matches!(lx.str(i + 2), "(" | "{");
+        if made && !(1..=3).any(|n| lx.is(i.wrapping_sub(n), "constexpr")) {
+            lint.at(i, "a sampler that the source describes is `constexpr`");
         }
     }
 }

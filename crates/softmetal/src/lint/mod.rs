@@ -1,6 +1,7 @@
 //! Code that Apple's compiler rejects and clang accepts, found by its shape and reported at its line.
 
 mod declarations;
+mod definitions;
 mod features;
 mod pointers;
 mod signatures;
@@ -62,6 +63,7 @@ pub(crate) fn check(unit: &Unit, version: u32, main: (&str, &str)) -> Result<()>
     let mut lint = Lint::new(unit, main);
     words::check(&mut lint, version);
     declarations::check(&mut lint);
+    definitions::check(&mut lint);
     pointers::check(&mut lint);
     signatures::check(&mut lint);
     features::check_version(&mut lint, version);

@@ -40,7 +40,7 @@ pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str
         let (file, line, column) = place.map_or((p.file, p.line, 0), |q| (q.file, q.line, q.column));
         let column = column_in_source(rewritten, file, line, column, main);
         let message = if in_shim(p) { asserted(p.message) } else { p.message };
-        let d = Diagnostic { file: file.to_string(), line, column, message: message.to_string() };
+        let d = Diagnostic { file: file.to_string(), line, column, message: vectors_named(message) };
         if !out.contains(&d) {
             out.push(d);
         }
@@ -53,6 +53,25 @@ pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str
 fn asserted(message: &str) -> &str {
     let failed = message.strip_prefix("static assertion failed");
     failed.and_then(|rest| rest.split_once(": ")).map_or(message, |(_, says)| says)
+}
+
+/// The message with `vec<float, 4>` for our class `_vec<float[4]>`.
+fn vectors_named(message: &str) -> String {
+    let mut out = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(at) = rest.find("_vec<") {
+        let (before, class) = rest.split_at(at);
+        let parsed = class.split_once("]>").and_then(|(inner, after)| {
+            let (element, length) = inner["_vec<".len()..].rsplit_once('[')?;
+            Some((element, length, after))
+        });
+        let Some((element, length, after)) = parsed else { break };
+        out.push_str(before.strip_suffix("_packed").map_or(before, |b| b));
+        out.push_str(if before.ends_with("_packed") { "packed_vec<" } else { "vec<" });
+        out.push_str(&format!("{element}, {length}>"));
+        rest = after;
+    }
+    out + rest
 }
 
 /// One line of clang's output.
