@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
     /// Maximum number of tokens per answer
-    #[arg(short = 'n', long, default_value_t = 1024, value_name = "TOKENS")]
+    #[arg(short = 'n', long, alias = "max-tokens", default_value_t = 1024, value_name = "TOKENS")]
     limit: usize,
     /// Chat with the model of a server that speaks OpenAI's API, such as `wootz serve`, instead of one loaded here
     #[arg(long, value_name = "URL", conflicts_with_all = ["model", "device", "context", "cache", "fast"])]

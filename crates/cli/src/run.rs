@@ -21,7 +21,7 @@ pub struct Args {
     #[arg(value_name = "PROMPT")]
     prompts: Vec<String>,
     /// Maximum number of tokens to generate
-    #[arg(short = 'n', long, default_value_t = 512, value_name = "TOKENS")]
+    #[arg(short = 'n', long, alias = "max-tokens", default_value_t = 512, value_name = "TOKENS")]
     limit: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
@@ -45,7 +45,7 @@ pub struct Args {
 #[derive(clap::Args)]
 pub struct SamplingArgs {
     /// Sampling temperature (0 = greedy) [default: the model's, otherwise 0]
-    #[arg(long)]
+    #[arg(long, alias = "temperature")]
     temp: Option<f32>,
     /// Sample from the k most likely tokens (0 = no limit) [default: the model's, otherwise 40]
     #[arg(long)]

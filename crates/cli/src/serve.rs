@@ -56,6 +56,10 @@ pub struct Args {
     /// Do not reuse the KV caches of finished requests for prompts with a common prefix
     #[arg(long)]
     no_prefix_cache: bool,
+    /// Speculative decoding of greedy answers that are alone: draft tokens by `lookup` (what followed the same tokens earlier in the
+    /// text); switched off while it does not pay
+    #[arg(long, value_name = "lookup", value_parser = ["lookup"])]
+    draft: Option<String>,
     /// Let the last bits of an answer depend on concurrent requests: lower latency for a single request
     #[arg(long)]
     no_invariance: bool,
@@ -231,6 +235,7 @@ impl Args {
             cache: self.choice.cache,
             keep_prefixes: !self.no_prefix_cache,
             invariant: !self.no_invariance,
+            lookup: self.draft.is_some(),
             prompt_cache: self
                 .prompt_cache
                 .clone()

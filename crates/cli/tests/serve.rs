@@ -157,4 +157,26 @@ fn chat_and_bench_are_clients() {
     assert!(cached(run(bench)) > Some(0), "the same prompts again");
     let before = cached(run(bench.args(["--seed", "7"])));
     assert!(before < cached(run(bench)), "with another seed they are new");
+    let folder = tempfile::tempdir().unwrap();
+    let (page, file) = (folder.path().join("load.html"), folder.path().join("load.json"));
+    let mut both = Command::new(env!("CARGO_BIN_EXE_wootz"));
+    both.args([
+        "bench",
+        "--serve",
+        &url,
+        "--serve",
+        &url,
+        "--requests",
+        "2",
+        "--prompt-words",
+        "4",
+        "--tokens",
+        "4",
+    ]);
+    let output = both.arg("--html").arg(&page).arg("--json").arg(&file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let reports: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert!(reports.as_array().is_some_and(|all| all.len() == 2 && all.iter().all(|one| one["tokens"] == 8)));
+    let page = std::fs::read_to_string(&page).unwrap();
+    assert!(page.matches("<polyline").count() == 4 && page.contains(&url), "a curve per server and chart");
 }

@@ -50,7 +50,12 @@ impl Adapter {
         match kinds {
             [Some(kind), Some(adapter)] if kind == "adapter" && adapter == "lora" => {}
             [kind, adapter] => {
-                let what = format!("not a LoRA adapter: general.type is {kind:?}, adapter.type {adapter:?}");
+                let said =
+                    |kind: Option<String>| kind.map_or("missing".to_owned(), |kind| format!("'{kind}'"));
+                let (kind, adapter) = (said(kind), said(adapter));
+                let what = format!(
+                    "not a LoRA adapter: general.type is {kind} (must be 'adapter'), adapter.type {adapter} (must be 'lora')"
+                );
                 return problem(what);
             }
         }

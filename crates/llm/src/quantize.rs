@@ -211,8 +211,8 @@ pub fn quantize_file(
     let tied = input.find_tensor("output.weight").is_none();
     let mut writer = Writer::new();
     // What is written is as other programs expect it of GGUF.
-    let reorder = architecture == "llama" && meta.get(PAIRS_KEY).is_some();
-    let heads = |key: &str| meta.usize(&format!("llama.attention.{key}"));
+    let reorder = matches!(architecture, "llama" | "granite" | "smollm3") && meta.get(PAIRS_KEY).is_some();
+    let heads = |key: &str| meta.usize(&format!("{architecture}.attention.{key}"));
     for (key, value) in meta.iter().filter(|(k, _)| !["general.alignment", PAIRS_KEY].contains(k)) {
         writer.set(key, value);
     }

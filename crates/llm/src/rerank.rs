@@ -53,6 +53,13 @@ impl Embedder {
     /// A score for each document: the higher, the better it answers the query. Cross-encoders give logits, decoders
     /// probabilities. Only documents are truncated, at their end.
     pub fn score(&self, query: &str, documents: &[&str], options: EmbedOptions) -> Result<Vec<f32>> {
+        let scores = self.embed_tokens(&self.pairs(query, documents, options)?)?;
+        Ok(scores.into_iter().map(|labels| labels.first().copied().unwrap_or(0.0)).collect())
+    }
+
+    /// The tokens of the query with each document, for [`Embedder::embed_tokens`], which gives a score for each label of
+    /// the model: the first is that of [`Embedder::score`].
+    pub fn pairs(&self, query: &str, documents: &[&str], options: EmbedOptions) -> Result<Vec<Vec<u32>>> {
         if !self.is_reranker() {
             return Err(Error::Model("this is not a reranking model (its pooling_type is not 4)".into()));
         }
@@ -65,8 +72,7 @@ impl Embedder {
             };
             self.fitting(index, document, options, prompt)
         });
-        let scores = self.embed_tokens(&tokens.collect::<Result<Vec<_>>>()?)?;
-        Ok(scores.into_iter().map(|labels| labels.first().copied().unwrap_or(0.0)).collect())
+        tokens.collect()
     }
 
     /// The tokens of a prompt with a document, of which only the beginning is used if the prompt is too long.

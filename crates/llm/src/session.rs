@@ -3,7 +3,7 @@
 mod checkpoints;
 mod room;
 mod saved;
-mod verify;
+pub(crate) mod verify;
 
 use crate::error::{Error, Result};
 use crate::estimate::CacheFormat;

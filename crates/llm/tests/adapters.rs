@@ -32,14 +32,14 @@ fn bytes(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-fn adapter_file(arch: &str, tensors: &[(String, [u64; 2])]) -> Gguf {
+fn adapter_file<D: AsRef<[u64]>>(arch: &str, tensors: &[(String, D)]) -> Gguf {
     let mut w = Writer::new();
     w.set("general.architecture", arch);
     w.set("general.type", "adapter");
     w.set("adapter.type", "lora");
     w.set("adapter.lora.alpha", MetaValue::F32(ALPHA));
     for (name, dims) in tensors {
-        w.tensor(name, dims, BlockFormat::F32);
+        w.tensor(name, dims.as_ref(), BlockFormat::F32);
     }
     let mut out = Vec::new();
     w.write(&mut out, |t| Ok(bytes(&values(&t.name, t.dims.iter().product::<u64>() as usize)))).unwrap();
@@ -104,6 +104,59 @@ fn an_adapter_is_a_change_of_weights() {
     let twice = logits(plain(), vec![adapter(0.2), adapter(0.3)]);
     assert!(worst(&twice, &expected) < 1e-4, "two of them: {}", worst(&twice, &expected));
     assert!(worst(&logits(plain(), vec![]), &expected) > 0.01, "it makes a difference");
+}
+
+/// The tiny mixture of Qwen 3 as floats, `change` of them.
+fn mixture(change: impl Fn(&str, &mut [f64])) -> Gguf {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny-qwen3moe.model");
+    let plain = Gguf::open(path).unwrap();
+    let mut w = Writer::new();
+    for (key, value) in plain.metadata().iter() {
+        w.set(key, MetaValue::from(value));
+    }
+    for tensor in plain.tensors() {
+        w.tensor(&tensor.name, &tensor.dims, BlockFormat::F32);
+    }
+    let mut out = Vec::new();
+    let write = |t: &wootz_gguf::TensorSpec| {
+        let mut weights = stored(&plain, &t.name);
+        change(&t.name, &mut weights);
+        Ok(bytes(&weights.iter().map(|&v| v as f32).collect::<Vec<_>>()))
+    };
+    w.write(&mut out, write).unwrap();
+    Gguf::from_bytes(out).unwrap()
+}
+
+#[test]
+fn each_expert_has_its_own_change() {
+    let plain = mixture(|_, _| {});
+    let name = "blk.1.ffn_down_exps.weight";
+    let [columns, rows, experts] = plain.tensor(name).unwrap().dims[..] else { panic!("a stack of experts") };
+    let rank = RANK as u64;
+    let pair = [
+        (format!("{name}.lora_a"), vec![columns, rank, experts]),
+        (format!("{name}.lora_b"), vec![rank, rows, experts]),
+    ];
+    let file = adapter_file("qwen3moe", &pair);
+    let [columns, rows, experts] = [columns, rows, experts].map(|extent| extent as usize);
+    let merged = mixture(|tensor, weights| {
+        if tensor != name {
+            return;
+        }
+        let a = values(&pair[0].0, experts * RANK * columns);
+        let b = values(&pair[1].0, experts * rows * RANK);
+        for (i, weight) in weights.iter_mut().enumerate() {
+            let (expert, row, column) = (i / (rows * columns), i / columns % rows, i % columns);
+            let part =
+                |r: usize| b[(expert * rows + row) * RANK + r] * a[(expert * RANK + r) * columns + column];
+            *weight += f64::from((0..RANK).map(part).sum::<f32>() * ALPHA / RANK as f32);
+        }
+    });
+    let worst = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0f32, f32::max);
+    let (plain_logits, expected) = (logits(mixture(|_, _| {}), vec![]), logits(merged, vec![]));
+    let got = logits(plain, vec![Adapter::new(file, "adapter".into(), 1.0).unwrap()]);
+    assert!(worst(&got, &expected) < 1e-3, "{}", worst(&got, &expected));
+    assert!(worst(&plain_logits, &expected) > 0.05, "it makes a difference");
 }
 
 #[test]

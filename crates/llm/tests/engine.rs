@@ -114,6 +114,41 @@ fn compare(arch: &str, format: BlockFormat, device: &Device, jobs: &[(Vec<u32>, 
 }
 
 #[test]
+fn drafts_change_no_token() {
+    for arch in ["llama", "gemma3", "rwkv7"] {
+        let model = load(arch, BlockFormat::Q8_0, &Device::cpu());
+        let plain = Engine::start(&model, EngineOptions::default()).unwrap();
+        let mut jobs = mixed();
+        // Prompts that repeat themselves, some of which the model goes on with.
+        for (i, job) in jobs.iter_mut().enumerate() {
+            job.0 = prompt(i, 7).repeat(6);
+            job.1 = 70 + i;
+        }
+        let expected = alone(&plain, &jobs);
+        let engine =
+            Engine::start(&model, EngineOptions { lookup: true, ..EngineOptions::default() }).unwrap();
+        assert_eq!(alone(&engine, &jobs), expected, "{arch}");
+        let stats = engine.stats();
+        assert!(
+            stats.accepted_tokens > 0 && stats.accepted_tokens < stats.drafted_tokens,
+            "{arch}: {stats:?}"
+        );
+        let generated: usize = expected.iter().map(Vec::len).sum();
+        assert_eq!(stats.generated_tokens, generated as u64);
+        assert!(stats.decode_steps < generated as u64 - jobs.len() as u64, "{arch}: {stats:?}");
+        // Beside others there are no drafts; the states that drafts have left are as good as any.
+        let answers = together(&engine, &jobs);
+        assert!(answers.iter().map(|answer| &answer.0).eq(&expected), "{arch}");
+        // Only what is greedy is drafted.
+        let drafted = engine.stats().drafted_tokens;
+        let sampling = Sampling { temperature: 1.0, ..Sampling::default() };
+        let sampled = Job { sampling, ..Job::new(jobs[0].0.clone(), 40) };
+        submit(&engine, sampled).unwrap().wait().unwrap();
+        assert_eq!(engine.stats().drafted_tokens, drafted);
+    }
+}
+
+#[test]
 fn sixteen_say_what_each_says_alone_on_the_cpu() {
     let cases = [
         ("llama", BlockFormat::Q8_0),

@@ -34,9 +34,11 @@ fn hub_name(arch: &str, name: &str) -> String {
         ("attn_k_norm", _) => "self_attn.k_norm",
         ("post_attention_norm", _) => "post_attention_layernorm",
         ("post_ffw_norm", _) => "post_feedforward_layernorm",
-        ("ffn_norm", "gemma3") => "pre_feedforward_layernorm",
+        ("ffn_norm", "gemma2" | "gemma3") => "pre_feedforward_layernorm",
         ("ffn_norm", _) => "post_attention_layernorm",
         ("ffn_gate", _) => "mlp.gate_proj",
+        ("attn_qkv", _) => "self_attn.qkv_proj",
+        ("ffn_up", "phi3") => "mlp.gate_up_proj",
         ("ffn_up", _) => "mlp.up_proj",
         ("ffn_down", _) => "mlp.down_proj",
         (other, _) => panic!("{other} has no name"),
@@ -45,12 +47,12 @@ fn hub_name(arch: &str, name: &str) -> String {
 }
 
 /// Llama's query and key rows as they were before the conversion: halves of a head instead of neighbours.
-fn halves(values: &[f32], heads: usize) -> Vec<f32> {
-    let rows = heads * HEAD_LEN;
+fn halves(values: &[f32], heads: usize, head_len: usize) -> Vec<f32> {
+    let rows = heads * head_len;
     let width = values.len() / rows;
     let from = |row: usize| {
-        let (start, i) = (row / HEAD_LEN * HEAD_LEN, row % HEAD_LEN);
-        start + i % (HEAD_LEN / 2) * 2 + i / (HEAD_LEN / 2)
+        let (start, i) = (row / head_len * head_len, row % head_len);
+        start + i % (head_len / 2) * 2 + i / (head_len / 2)
     };
     (0..rows).flat_map(|row| &values[from(row) * width..][..width]).copied().collect()
 }
@@ -61,9 +63,9 @@ fn write_folder(gguf: &Gguf, arch: &str, folder: &Path) {
     for tensor in gguf.tensors() {
         let mut values: Vec<f32> = stored(gguf, &tensor.name).into_iter().map(|v| v as f32).collect();
         if arch == "llama" && tensor.name.contains("attn_q.") {
-            values = halves(&values, HEADS);
+            values = halves(&values, HEADS, HEAD_LEN);
         } else if arch == "llama" && tensor.name.contains("attn_k.") {
-            values = halves(&values, KV_HEADS);
+            values = halves(&values, KV_HEADS, HEAD_LEN);
         } else if arch == "gemma3" && tensor.dims.len() == 1 {
             values.iter_mut().for_each(|v| *v -= 1.0);
         }
@@ -156,6 +158,82 @@ fn folders_are_the_models_they_hold() {
         assert!(rewritten.gguf().metadata().get("wootz.rope.pairs").is_none());
         let rewritten = logits(rewritten);
         assert!(difference(&rewritten, &expected) < 1e-4, "{arch}: {}", difference(&rewritten, &expected));
+    }
+}
+
+/// Writes the folder of a golden model in one file; `extra` is what its `config.json` has beside the usual.
+fn write_golden(gguf: &Gguf, arch: &str, folder: &Path, extra: serde_json::Value) {
+    let meta = gguf.metadata();
+    let number = |key: &str| meta.usize(&format!("{arch}.{key}")).unwrap();
+    let (heads, kv) = (number("attention.head_count"), number("attention.head_count_kv"));
+    let head = number("attention.key_length");
+    let mut tensors: Vec<(String, Tensor)> = Vec::new();
+    for tensor in gguf.tensors().iter().filter(|tensor| !tensor.name.starts_with("rope_factors")) {
+        let mut values: Vec<f32> = stored(gguf, &tensor.name).into_iter().map(|v| v as f32).collect();
+        if matches!(arch, "granite" | "smollm3") && tensor.name.contains("attn_q.") {
+            values = halves(&values, heads, head);
+        } else if matches!(arch, "granite" | "smollm3") && tensor.name.contains("attn_k.") {
+            values = halves(&values, kv, head);
+        } else if arch == "gemma2" && tensor.dims.len() == 1 {
+            values.iter_mut().for_each(|v| *v -= 1.0);
+        }
+        let value = Tensor::from_slice(&values).unwrap().reshape(tensor.shape()).unwrap();
+        tensors.push((hub_name(arch, &tensor.name), value));
+    }
+    let list: Vec<(&str, &Tensor)> = tensors.iter().map(|(n, t)| (n.as_str(), t)).collect();
+    wootz::save_safetensors(folder.join("model.safetensors"), &list).unwrap();
+    let mut config = json!({
+        "model_type": arch, "num_hidden_layers": number("block_count"), "max_position_embeddings": number("context_length"),
+        "hidden_size": number("embedding_length"), "intermediate_size": number("feed_forward_length"),
+        "num_attention_heads": heads, "num_key_value_heads": kv, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+        "tie_word_embeddings": true,
+    });
+    for (key, value) in extra.as_object().unwrap() {
+        config[key] = value.clone();
+    }
+    std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
+    std::fs::write(folder.join("tokenizer.json"), byte_level().to_string()).unwrap();
+}
+
+#[test]
+fn folders_of_newer_families() {
+    let factors = |last: f64| (0..8).map(|i| 1.0 + (last - 1.0) * f64::from(i) / 7.0).collect::<Vec<_>>();
+    for (arch, extra) in [
+        (
+            "gemma2",
+            json!({ "head_dim": 32, "sliding_window": 16, "attn_logit_softcapping": 5.0,
+            "final_logit_softcapping": 20.0, "query_pre_attn_scalar": 32 }),
+        ),
+        (
+            "granite",
+            json!({ "embedding_multiplier": 3.0, "residual_multiplier": 0.6, "attention_multiplier": 0.1,
+            "logits_scaling": 2.0 }),
+        ),
+        ("smollm3", json!({ "head_dim": 32, "no_rope_layers": [1, 1, 1, 0] })),
+        // Such a length makes Phi's factor on rotated values 1.2.
+        (
+            "phi3",
+            json!({ "max_position_embeddings": 7970, "original_max_position_embeddings": 512,
+            "rope_scaling": { "type": "longrope", "short_factor": factors(3.0), "long_factor": factors(30.0) } }),
+        ),
+    ] {
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/tiny-{arch}.model"));
+        let gguf = Gguf::open(golden).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        write_golden(&gguf, arch, folder.path(), extra);
+        let open = |path: &Path| logits(Model::open(path, &Device::cpu(), ModelOptions::default()).unwrap());
+        let expected = logits(Model::from_gguf(gguf, &Device::cpu(), ModelOptions::default()).unwrap());
+        let size = expected.iter().fold(0f32, |m, v| m.max(v.abs()));
+        let ours = open(folder.path());
+        assert!(
+            difference(&ours, &expected) < 1e-4 * size,
+            "{arch}: {} of {size}",
+            difference(&ours, &expected)
+        );
+        let file = folder.path().join("all.gguf");
+        let opened = hub::open(folder.path()).unwrap();
+        quantize_file(&opened, &file, Options::new(Mix::from_name("f32").unwrap(), 2), &mut |_| {}).unwrap();
+        assert!(difference(&open(&file), &expected) < 1e-4 * size, "{arch} rewritten");
     }
 }
 

@@ -14,6 +14,9 @@ WOOTZ is the `wootz` command, TEXT a file of at least 256 tokens. What is compar
           pip install --no-binary llama-cpp-python llama-cpp-python
 
   Without BLAS the same is had from a copy of the file whose weights are decoded to floats, which `--decoded` makes (needs gguf).
+
+`--reference` compares both with NumPy too, for the families that `reference.py` has, and lists the positions where Wootz differs
+most, with the closest choice of an expert there or before.
 """
 import pathlib
 import subprocess
@@ -25,7 +28,7 @@ import numpy as np
 
 POSITIONS = 256  # or as many as the model was made for
 
-arguments = [argument for argument in sys.argv[1:] if argument != "--decoded"]
+arguments = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
 program, text, *models = arguments
 text = open(text, encoding="utf-8").read()
 
@@ -77,10 +80,27 @@ def log_softmax(x):
 
 
 def compare(name, x, y):
+    """Prints how much two programs differ, and returns the divergence at each position."""
     a, b = log_softmax(x), log_softmax(y)
     divergence = (np.exp(a) * (a - b)).sum(-1)
     same = (a.argmax(-1) == b.argmax(-1)).mean()
-    print(f"  {name:32} same top-1 {same:.2%}   mean KL {divergence.mean():.1e}   max KL {divergence.max():.1e}")
+    print(f"  {name:32} same top-1 {same:.2%}   mean KL {divergence.mean():.1e}   median {np.median(divergence):.1e}"
+          f"   max {divergence.max():.1e}")
+    return divergence
+
+
+def judge(path, tokens, theirs, ours):
+    """Compares both programs with NumPy."""
+    import reference
+
+    expected, margins = reference.logits(path, tokens)
+    compare("NumPy, llama.cpp", expected, theirs)
+    divergence = compare("NumPy, wootz", expected, ours)
+    for position in np.argsort(-divergence)[:4]:
+        if divergence[position] > 20 * np.median(divergence) and np.isfinite(margins).all():
+            print(f"    position {position}: KL {divergence[position]:.1e}, closest choice of an expert {margins[position]:.1e}"
+                  f" there, {margins[: position + 1].min():.1e} up to there")
+    print(f"    median of the closest choices {np.median(margins):.1e}")
 
 
 has_blas = any(pathlib.Path(llama_cpp.__file__).parent.glob("lib/*ggml-blas*"))
@@ -90,7 +110,10 @@ for model in models:
         with tempfile.TemporaryDirectory() as folder:
             tokens, expected = theirs(decoded(model, folder))
         print(f"{pathlib.Path(model).name}, {len(tokens)} positions")
-        compare("llama.cpp (floats), wootz", expected, ours(model, tokens, "--cache", "f32"))
+        got = ours(model, tokens, "--cache", "f32")
+        compare("llama.cpp (floats), wootz", expected, got)
+        if "--reference" in sys.argv:
+            judge(model, tokens, expected, got)
         continue
     tokens, expected = theirs(model)
     print(f"{pathlib.Path(model).name}, {len(tokens)} positions")

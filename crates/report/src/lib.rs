@@ -11,6 +11,7 @@ mod bars;
 mod compare;
 mod counted;
 mod html;
+mod load;
 mod markdown;
 mod page;
 mod roofline;
@@ -21,6 +22,7 @@ mod text;
 pub use compare::{Change, Comparison, Verdict, compare};
 pub use counted::{Chip, Counted, Prediction, parse_counted};
 pub use html::html;
+pub use load::{Load, load_page, percentile};
 pub use markdown::{performance_page, readme_table};
 
 pub use run::{

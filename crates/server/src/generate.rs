@@ -32,6 +32,8 @@ pub struct Generation {
     /// How the answer is taken apart; `None` to hand its text on as it is.
     pub reading: Option<Reading>,
     pub ignore_end: bool,
+    /// Whether tool calls are passed on while they are written.
+    pub live_calls: bool,
 }
 
 /// Answers that one request may ask for.
@@ -56,6 +58,7 @@ impl Generation {
             count: 1,
             reading: None,
             ignore_end: false,
+            live_calls: false,
         }
     }
 
@@ -117,7 +120,10 @@ impl Generation {
                 ..Job::new(self.prompt.clone(), 0)
             };
             host.engine.submit(job, Box::new(Ear(sender)))?;
-            let splitter = self.reading.clone().map(|r| Splitter::new(r.style, r.tools, r.reasons));
+            let splitter = self.reading.clone().map(|r| {
+                let splitter = Splitter::new(r.style, r.tools, r.reasons);
+                if self.live_calls { splitter.live() } else { splitter }
+            });
             answers.push(Answer {
                 host: host.clone(),
                 id: id.to_owned(),
@@ -259,6 +265,11 @@ impl Answer {
                             Part::Text(text) => whole.text.push_str(&text),
                             Part::Reasoning(text) => whole.reasoning.push_str(&text),
                             Part::Call(call) => whole.calls.push(call),
+                            Part::Arguments(text) => {
+                                if let Some(call) = whole.calls.last_mut() {
+                                    call.arguments.push_str(&text);
+                                }
+                            }
                         }
                     }
                     if chosen.token.is_some() {

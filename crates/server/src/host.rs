@@ -107,6 +107,13 @@ impl VectorHost {
         Ok(vectors)
     }
 
+    /// The tokens of a query with each of the documents, for a model that scores pairs; documents that are too long are cut.
+    pub fn pairs(&self, query: &str, documents: &[String]) -> Outcome<Vec<Vec<u32>>> {
+        let documents: Vec<&str> = documents.iter().map(String::as_str).collect();
+        let tokens = self.embedder.pairs(query, &documents, EmbedOptions { truncate: true });
+        tokens.map_err(|error| ApiError::field("documents", error.to_string()))
+    }
+
     /// The tokens of texts.
     pub fn tokens(&self, texts: &[String], truncate: bool) -> Outcome<Vec<Vec<u32>>> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();

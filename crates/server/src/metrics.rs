@@ -65,7 +65,7 @@ impl Metrics {
         let first_token = histogram("time_to_first_token_seconds", "From arrival to the first token");
         let per_token = histogram("time_per_output_token_seconds", "Mean time between tokens of an answer");
         let queue = histogram("queue_seconds", "From arrival to the first step");
-        let counters: [Read<u64>; 10] = [
+        let counters: [Read<u64>; 12] = [
             ("answers", "Completed answers", |s| s.done),
             ("answers_cancelled", "Cancelled answers", |s| s.cancelled),
             ("answers_failed", "Failed answers", |s| s.failed),
@@ -74,7 +74,9 @@ impl Metrics {
             ("prefill_tokens", "Prompt tokens processed in chunks", |s| s.read_tokens),
             ("generated_tokens", "Generated tokens", |s| s.generated_tokens),
             ("decode_steps", "Decode steps, one token per sequence", |s| s.decode_steps),
-            ("decode_rows", "Total sequences over all decode steps", |s| s.decoded_rows),
+            ("decode_rows", "Total tokens of all decode steps", |s| s.decoded_rows),
+            ("draft_tokens", "Draft tokens that were verified", |s| s.drafted_tokens),
+            ("draft_tokens_accepted", "Draft tokens that were right", |s| s.accepted_tokens),
             ("preemptions", "Sequences whose cache was dropped in favour of an older one", |s| s.preemptions),
         ];
         let counters = counters.map(|(name, help, read)| {

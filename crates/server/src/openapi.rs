@@ -148,6 +148,7 @@ fn schemas(models: &[&str]) -> Value {
             "tool_choice": object(&["type"], json!({"type": {"enum": ["auto", "any", "none"]}})),
             "thinking": object(&["type"], json!({"type": {"enum": ["enabled", "disabled"]}})),
         })),
+        "CountTokensRequest": object(&["messages"], json!({"model": name, "messages": messages, "system": text})),
         "OllamaChatRequest": object(&["model", "messages"], json!({
             "model": name, "messages": messages, "stream": {"type": "boolean"}, "format": format, "options": options,
             "tools": tools, "think": think,

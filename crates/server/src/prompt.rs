@@ -59,6 +59,7 @@ pub fn chat(
     }
     let mut messages =
         messages.into_iter().enumerate().map(|(i, m)| message(i, m)).collect::<Outcome<Vec<_>>>()?;
+    let begun = begun(&mut messages);
     let uses_tools = !tools.0.is_empty() && *choice != Choice::None;
     let mut names = match extra {
         Value::Object(names) => names,
@@ -72,12 +73,31 @@ pub fn chat(
         }
     }
     let rendered = template.render_json(&Value::Array(messages), true, &Value::Object(names));
-    let text = rendered.map_err(|error| ApiError::field("messages", error.to_string()))?;
-    let tokens = host.model().tokenizer().encode(&text, Encoding::TEMPLATE);
+    let mut text = rendered.map_err(|error| ApiError::field("messages", error.to_string()))?;
     let style = Style::of(template.source());
-    let reasons = text.trim_end().ends_with(style.thinking.0);
+    let mut reasons = text.trim_end().ends_with(style.thinking.0);
+    if let Some(begun) = begun {
+        if std::mem::take(&mut reasons) {
+            // What has been said already is the answer, not the reasoning.
+            text = format!("{}\n\n{}\n\n", text.trim_end(), style.thinking.1);
+        }
+        text.push_str(&begun);
+    }
+    let tokens = host.model().tokenizer().encode(&text, Encoding::TEMPLATE);
     let tools = uses_tools.then(|| Arc::new(tools.clone()));
     Ok(Prompt { tokens, reading: Reading { style, tools, reasons } })
+}
+
+/// The beginning of the answer, if the last message is that: the model goes on where it ends.
+fn begun(messages: &mut Vec<Value>) -> Option<String> {
+    let last =
+        messages.last().filter(|last| last["role"] == "assistant" && last.get("tool_calls").is_none())?;
+    let text = last["content"].as_str().filter(|text| !text.is_empty())?.to_owned();
+    if messages.len() == 1 {
+        return None;
+    }
+    messages.pop();
+    Some(text)
 }
 
 /// What tells a template how much to reason: whether at all, or an effort. Templates have several names for it.
@@ -127,6 +147,9 @@ fn message(index: usize, message: Value) -> Outcome<Value> {
     message.insert("content".into(), content.into());
     if !has_calls {
         message.remove("tool_calls");
+    }
+    if message.get("images").and_then(Value::as_array).is_some_and(|images| !images.is_empty()) {
+        return Err(wrong("images are not supported by this model, only text"));
     }
     for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(arguments) = call.pointer_mut("/function/arguments") else {

@@ -62,14 +62,16 @@ routes! {
     "post" "/v1/completions", "Continue a text (OpenAI)", Some("CompletionRequest"), Answers => completions::completions;
     "post" "/v1/responses", "Answer a conversation (OpenAI, stateless)", Some("ResponsesRequest"), Answers => responses::responses;
     "post" "/v1/embeddings", "Embed texts (OpenAI)", Some("EmbeddingRequest"), Keyed => embeddings::openai;
-    "post" "/v1/rerank", "Rank documents by their embeddings", Some("RerankRequest"), Keyed => embeddings::rerank;
+    "post" "/v1/rerank", "Rank documents by a reranking model, or by their embeddings", Some("RerankRequest"), Keyed => embeddings::rerank;
     "get" "/v1/models", "List the models (OpenAI)", None, Keyed => other::models;
     "get" "/v1/models/{name}", "Describe a model (OpenAI)", None, Keyed => other::model;
     "post" "/v1/messages", "Answer a conversation (Anthropic)", Some("MessagesRequest"), Answers => anthropic::messages;
+    "post" "/v1/messages/count_tokens", "Count the tokens of a prompt (Anthropic)", Some("CountTokensRequest"), Keyed => anthropic::count_tokens;
     "post" "/api/chat", "Answer a conversation (Ollama)", Some("OllamaChatRequest"), Answers => ollama::chat;
     "post" "/api/generate", "Answer a prompt (Ollama)", Some("OllamaGenerateRequest"), Answers => ollama::generate;
     "get" "/api/tags", "List the models (Ollama)", None, Keyed => ollama::tags;
     "post" "/api/show", "Describe a model (Ollama)", Some("OllamaShowRequest"), Keyed => ollama::show;
+    "post" "/api/pull", "Say whether a model is there (Ollama)", Some("OllamaShowRequest"), Keyed => ollama::pull;
     "post" "/api/embed", "Embed texts (Ollama)", Some("EmbeddingRequest"), Keyed => embeddings::ollama;
     "post" "/api/embeddings", "Embed one text (Ollama, older form)", Some("OllamaEmbeddingRequest"), Keyed => embeddings::ollama_one;
     "get" "/api/ps", "List the models that are loaded (Ollama)", None, Keyed => ollama::running;

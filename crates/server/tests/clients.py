@@ -34,7 +34,7 @@ def is_weather(text):
 
 
 def test_models():
-    names = ["tiny", "tiny-bert", "second", "broken", "thinker", "mistral", "harmony"]
+    names = ["tiny", "tiny-bert", "second", "tiny-rerank", "broken", "thinker", "mistral", "harmony"]
     assert [m.id for m in client.models.list()] == names
     assert client.models.retrieve("tiny").id == "tiny"
     assert [m.model for m in llama.list().models] == names
@@ -105,6 +105,23 @@ def test_rerank():
         client.post("/rerank", cast_to=object, body=body | {"documents": []})
     with pytest.raises(openai.BadRequestError):
         client.post("/rerank", cast_to=object, body=body | {"model": "tiny"})
+
+
+def test_rerank_by_a_cross_encoder():
+    documents = ["a", "the cat.", "fox. he sat", "the cat."]
+    body = {"model": "tiny-rerank", "query": "the cat", "documents": documents}
+    results = client.post("/rerank", cast_to=object, body=body)["results"]
+    scores = {r["index"]: r["relevance_score"] for r in results}
+    assert len(scores) == 4 and scores[1] == scores[3]
+    assert [r["relevance_score"] for r in results] == sorted(scores.values(), reverse=True)
+    # A score belongs to the pair: the query matters, and which of the two texts it is.
+    alone = client.post("/rerank", cast_to=object, body=body | {"documents": documents[2:3]})["results"][0]
+    swapped = client.post("/rerank", cast_to=object, body=body | {"query": documents[2], "documents": ["the cat"]})["results"][0]
+    assert abs(alone["relevance_score"] - scores[2]) < 1e-4 < abs(swapped["relevance_score"] - scores[2])
+    assert client.post("/rerank", cast_to=object, body=body | {"documents": ["a " * 500]})["usage"]["total_tokens"] == 64
+    with pytest.raises(openai.BadRequestError) as error:
+        client.embeddings.create(model="tiny-rerank", input="a")
+    assert "no embeddings" in error.value.message
 
 
 def test_chat_and_stream_agree():
@@ -207,6 +224,7 @@ def test_tools_are_forced_and_streamed():
     deltas = [c.choices[0].delta.tool_calls[0] for c in stream if c.choices and c.choices[0].delta.tool_calls]
     assert deltas[0].function.name == "weather" and deltas[0].id
     assert is_weather("".join(d.function.arguments for d in deltas))
+    assert len(deltas) > 10, "arguments come while they are written"
     history = HELLO + [
         {"role": "assistant", "content": None, "tool_calls": [call.model_dump()]},
         {"role": "tool", "tool_call_id": call.id, "content": "sunny"},
@@ -285,6 +303,21 @@ def test_responses():
     tool = {"type": "function", "name": "weather", "parameters": WEATHER, "strict": True}
     called = client.responses.create(model="tiny", input="Hi", tools=[tool], tool_choice="required", max_output_tokens=200)
     assert called.output[0].type == "function_call" and is_weather(called.output[0].arguments)
+    with client.responses.stream(model="tiny", input="Hi", tools=[tool], tool_choice="required", max_output_tokens=200) as stream:
+        events = list(stream)
+        assert is_weather(stream.get_final_response().output[0].arguments)
+    assert sum(e.type == "response.function_call_arguments.delta" for e in events) > 10
+    think = first_special("thinker")
+    bias = {"extra_body": {"logit_bias": {think + 1: 6}, "seed": 1}}
+    # The end of these random answers is that of their tokens, which the package does not count as complete.
+    events = list(client.responses.create(model="thinker", input="Hi", max_output_tokens=60, temperature=1, stream=True, **bias))
+    assert events[-1].type in ("response.completed", "response.incomplete")
+    final = events[-1].response
+    assert [item.type for item in final.output][:2] == ["reasoning", "message"]
+    thoughts = "".join(e.delta for e in events if e.type == "response.reasoning_summary_text.delta")
+    assert thoughts == final.output[0].summary[0].text
+    assert [e.sequence_number for e in events if hasattr(e, "sequence_number")] == list(range(len(events)))
+    assert {e.output_index for e in events if e.type == "response.output_text.delta"} == {1}
 
 
 def test_errors_of_openai():
@@ -314,7 +347,8 @@ def test_anthropic():
     used = claude.messages.create(**ask).content[-1]
     assert used.type == "tool_use" and is_weather(json.dumps(used.input))
     with claude.messages.stream(**ask) as stream:
-        assert is_weather(json.dumps(stream.get_final_message().content[-1].input))
+        pieces = [event for event in stream if event.type == "input_json"]
+        assert len(pieces) > 10 and is_weather(json.dumps(stream.get_final_message().content[-1].input))
     result = {"type": "tool_result", "tool_use_id": used.id, "content": "sunny"}
     turns = HELLO + [{"role": "assistant", "content": [used.model_dump()]}, {"role": "user", "content": [result]}]
     claude.messages.create(model="tiny", max_tokens=4, messages=turns)
@@ -322,6 +356,44 @@ def test_anthropic():
         claude.messages.create(model="other", max_tokens=4, messages=HELLO)
     with pytest.raises(anthropic.BadRequestError):
         claude.messages.create(model="tiny", max_tokens=0, messages=HELLO)
+
+
+def test_an_answer_that_was_begun_goes_on():
+    # The tokens of this model are bytes; those of letters and signs alone make text.
+    bias = {str(i): -100 for i in range(256) if not 33 <= i < 127}
+    whole = greedy(logit_bias=bias).choices[0].message.content
+    begun = [*HELLO, {"role": "assistant", "content": whole[:5]}]
+    chat = client.chat.completions.create(model="tiny", messages=begun, temperature=0, max_tokens=19, logit_bias=bias)
+    assert len(whole) == 24 and whole[:5] + chat.choices[0].message.content == whole
+    said = claude.messages.create(model="tiny", max_tokens=19, messages=begun, extra_body={"temperature": 0})
+    other = llama.chat(model="tiny", messages=begun, options={"temperature": 0, "num_predict": 19})
+    assert other.message.content == said.content[0].text and other.prompt_eval_count == chat.usage.prompt_tokens
+    # Reasoning that the template opens is closed before it.
+    after = client.chat.completions.create(model="thinker", messages=begun, max_tokens=8).choices[0].message
+    assert after.content and not getattr(after, "reasoning_content", None)
+
+
+def test_nothing_is_ignored_in_silence():
+    def refused(ask, what):
+        with pytest.raises((openai.BadRequestError, anthropic.BadRequestError, ollama.ResponseError)) as error:
+            ask()
+        assert what in str(error.value)
+
+    refused(lambda: client.completions.create(model="tiny", prompt="a", best_of=3), "best_of")
+    refused(lambda: llama.generate(model="tiny", prompt="a", suffix="b"), "suffix")
+    refused(lambda: llama.generate(model="tiny", prompt="a", images=[b"abc"]), "images")
+    refused(lambda: llama.chat(model="tiny", messages=[{"role": "user", "content": "a", "images": [b"abc"]}]), "images")
+    search = [{"type": "web_search_20250305", "name": "web_search"}]
+    refused(lambda: claude.messages.create(model="tiny", max_tokens=4, messages=HELLO, tools=search), "web_search")
+
+
+def test_tokens_are_counted_before_an_answer():
+    ask = dict(model="tiny", messages=HELLO, system="Be brief.")
+    count = claude.messages.count_tokens(**ask).input_tokens
+    usage = claude.messages.create(max_tokens=1, **ask).usage
+    assert count == usage.input_tokens + usage.cache_read_input_tokens > 10
+    with pytest.raises(anthropic.BadRequestError):
+        claude.messages.count_tokens(model="tiny", messages=[])
 
 
 def test_ollama():
@@ -335,6 +407,10 @@ def test_ollama():
     assert is_weather(shaped.message.content)
     with pytest.raises(ollama.ResponseError) as error:
         llama.chat(model="other", messages=HELLO)
+    assert error.value.status_code == 404
+    assert llama.pull("tiny").status == "success"
+    with pytest.raises(ollama.ResponseError) as error:
+        llama.pull("other")
     assert error.value.status_code == 404
     with pytest.raises(ollama.ResponseError) as error:
         llama.embed(model="tiny", input="x")

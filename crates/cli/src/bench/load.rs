@@ -1,19 +1,23 @@
 //! `wootz bench --serve URL`: load-test a server, ours or any other with OpenAI's API.
 
+use super::outputs::{try_to_write, write};
 use crate::http::{self, Url};
 use crate::models::Failure;
 use crate::output::{DIM, HEAD, Outcome, outln, paint};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use wootz_report::percentile;
 
 /// The load to generate.
 #[derive(clap::Args)]
 pub struct Load {
-    /// Benchmark a server with an OpenAI-compatible API instead: latency and throughput under load
+    /// Benchmark a server with an OpenAI-compatible API instead: latency and throughput under load (may be repeated: each server gets the
+    /// same load, one after another; --html and --json hold all)
     #[arg(long, value_name = "URL")]
-    pub serve: Option<String>,
+    pub serve: Vec<String>,
     /// Number of requests to send
     #[arg(long, default_value_t = 32, value_name = "COUNT", requires = "serve")]
     requests: usize,
@@ -40,6 +44,12 @@ pub struct Load {
     key: Option<String>,
 }
 
+/// What was measured of a server, and the same as JSON.
+struct Server {
+    load: wootz_report::Load,
+    report: Value,
+}
+
 /// Timings of one request.
 struct Sample {
     first: Duration,
@@ -55,8 +65,9 @@ const WORDS: [&str; 16] = [
 ];
 
 impl Load {
-    pub fn run(&self, url: &str, as_json: bool) -> Outcome {
-        let url = Url::parse(url).map_err(|problem| format!("{url}: {problem}"))?;
+    pub fn run(&self, json: Option<&Path>, html: Option<&Path>) -> Outcome {
+        let parse = |url: &String| Url::parse(url).map_err(|problem| format!("{url}: {problem}"));
+        let urls = self.serve.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
         if self.requests == 0
             || (self.rate == 0.0 && self.streams == 0)
             || !self.rate.is_finite()
@@ -64,10 +75,52 @@ impl Load {
         {
             return Err("nothing to send: check --requests, --streams and --rate".into());
         }
-        let model = self.model(&url)?;
+        // Report problems with files before measuring anything.
+        for path in [json, html].into_iter().flatten() {
+            try_to_write(path)?;
+        }
+        let mut servers = Vec::with_capacity(urls.len());
+        for (url, name) in urls.iter().zip(&self.serve) {
+            servers.push(self.measure(url, name)?);
+            if json.is_none() {
+                print(&servers[servers.len() - 1]);
+            }
+        }
+        let reports: Vec<Value> = servers.iter().map(|server| server.report.clone()).collect();
+        let text = match &reports[..] {
+            [one] => serde_json::to_string_pretty(one)?,
+            all => serde_json::to_string_pretty(all)?,
+        };
+        match json {
+            Some(path) if path == Path::new("-") => outln!("{text}"),
+            Some(path) => write(path, &(text + "\n"))?,
+            None => {}
+        }
+        if let Some(path) = html {
+            let loads: Vec<wootz_report::Load> = servers.iter().map(|server| server.load.clone()).collect();
+            write(path, &wootz_report::load_page(&self.description(), &loads))?;
+        }
+        let failed = servers.iter().any(|server| server.load.failed > 0);
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// What is sent, in words.
+    fn description(&self) -> String {
+        let Load { requests, streams, rate, prompt_words, shared_words, tokens, .. } = self;
+        let arrival = match *rate > 0.0 {
+            true => format!("{rate} per second at random"),
+            false => format!("{streams} at a time"),
+        };
+        format!(
+            "{requests} requests, {arrival}: prompts of {prompt_words} words ({shared_words} of them shared), answers of {tokens} tokens"
+        )
+    }
+
+    fn measure(&self, url: &Url, name: &str) -> Result<Server, Failure> {
+        let model = self.model(url)?;
         let (samples, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let started = Instant::now();
-        let one = |index: usize| match self.ask(&url, &model, index) {
+        let one = |index: usize| match self.ask(url, &model, index) {
             Ok(sample) => samples.lock().unwrap_or_else(|e| e.into_inner()).push(sample),
             Err(problem) => errors.lock().unwrap_or_else(|e| e.into_inner()).push(problem),
         };
@@ -89,13 +142,9 @@ impl Load {
         let time = started.elapsed();
         let samples = samples.into_inner().unwrap_or_else(|e| e.into_inner());
         let errors = errors.into_inner().unwrap_or_else(|e| e.into_inner());
-        let report = report(&model, &samples, &errors, time);
-        if as_json {
-            outln!("{}", serde_json::to_string_pretty(&report)?)
-        } else {
-            print(&report)
-        }
-        Ok(if errors.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let load = load(name, &model, &samples, errors.len(), time);
+        let report = report(&load, &errors, time, samples.iter().map(|s| s.tokens).sum());
+        Ok(Server { load, report })
     }
 
     fn model(&self, url: &Url) -> Result<String, Failure> {
@@ -155,38 +204,46 @@ impl Load {
     }
 }
 
+fn load(name: &str, model: &str, samples: &[Sample], failed: usize, time: Duration) -> wootz_report::Load {
+    let sum = |count: fn(&Sample) -> usize| samples.iter().map(count).sum::<usize>();
+    wootz_report::Load {
+        server: name.to_owned(),
+        model: model.to_owned(),
+        requests: samples.len() + failed,
+        failed,
+        tokens_per_second: sum(|s| s.tokens) as f64 / time.as_secs_f64().max(1e-9),
+        prompt_tokens: sum(|s| s.prompt),
+        cached_tokens: sum(|s| s.cached),
+        first: samples.iter().map(|s| s.first.as_secs_f64()).collect(),
+        between: samples.iter().flat_map(|s| &s.gaps).map(Duration::as_secs_f64).collect(),
+    }
+}
+
 /// Percentiles in milliseconds.
-fn percentiles(mut times: Vec<Duration>) -> Value {
-    times.sort_unstable();
-    let at = |part: f64| {
-        let index = (part * times.len().saturating_sub(1) as f64).round() as usize;
-        times.get(index).map(|time| time.as_secs_f64() * 1e3)
-    };
+fn percentiles(times: &[f64]) -> Value {
+    let at = |part: f64| percentile(times, part).map(|time| time * 1e3);
     json!({"p50": at(0.5), "p90": at(0.9), "p99": at(0.99)})
 }
 
-fn report(model: &str, samples: &[Sample], errors: &[String], time: Duration) -> Value {
-    let sum = |count: fn(&Sample) -> usize| samples.iter().map(count).sum::<usize>();
-    let seconds = time.as_secs_f64().max(1e-9);
+fn report(load: &wootz_report::Load, errors: &[String], time: Duration, tokens: usize) -> Value {
     json!({
-        "model": model,
-        "requests": samples.len() + errors.len(),
+        "server": load.server,
+        "model": load.model,
+        "requests": load.requests,
         "errors": errors,
-        "seconds": seconds,
-        "prompt_tokens": sum(|s| s.prompt),
-        "cached_tokens": sum(|s| s.cached),
-        "tokens": sum(|s| s.tokens),
-        "tokens_per_second": sum(|s| s.tokens) as f64 / seconds,
-        "first_token_ms": percentiles(samples.iter().map(|s| s.first).collect()),
-        "between_tokens_ms": percentiles(samples.iter().flat_map(|s| s.gaps.iter().copied()).collect()),
+        "seconds": time.as_secs_f64(),
+        "prompt_tokens": load.prompt_tokens,
+        "cached_tokens": load.cached_tokens,
+        "tokens": tokens,
+        "tokens_per_second": load.tokens_per_second,
+        "first_token_ms": percentiles(&load.first),
+        "between_tokens_ms": percentiles(&load.between),
     })
 }
 
-fn print(report: &Value) {
-    outln!(
-        "{}",
-        paint(HEAD, format!("{}: {} requests", report["model"].as_str().unwrap_or(""), report["requests"]))
-    );
+fn print(server: &Server) {
+    let (report, load) = (&server.report, &server.load);
+    outln!("{}", paint(HEAD, format!("{} at {}: {} requests", load.model, load.server, load.requests)));
     let number = |value: &Value| value.as_f64().map_or("-".into(), |v| format!("{v:.1}"));
     let times = |name: &str| {
         let times = &report[name];
@@ -205,17 +262,5 @@ fn print(report: &Value) {
     let errors = report["errors"].as_array().map_or(&[][..], Vec::as_slice);
     if let Some(first) = errors.first() {
         outln!("{} errors; the first: {}", errors.len(), first.as_str().unwrap_or(""));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_sorted_times() {
-        let times = percentiles((1..=100).rev().map(Duration::from_millis).collect());
-        assert_eq!((times["p50"].as_f64(), times["p99"].as_f64()), (Some(51.0), Some(99.0)));
-        assert!(percentiles(vec![])["p50"].is_null());
     }
 }

@@ -88,8 +88,8 @@ pub fn run(args: &Args) -> Outcome {
     if args.spin {
         return Ok(neighbours::spin());
     }
-    if let Some(url) = &args.load.serve {
-        return args.load.run(url, args.json.is_some());
+    if !args.load.serve.is_empty() {
+        return args.load.run(args.json.as_deref(), args.html.as_deref());
     }
     if distributed::is_asked_for(args)? {
         return distributed::run(args);

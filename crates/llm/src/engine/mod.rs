@@ -17,6 +17,7 @@
 //! Not promised: that sequences which share a beginning share its memory; each has a copy.
 
 mod disk;
+mod drafts;
 mod fingerprint;
 mod groups;
 mod job;
@@ -70,6 +71,9 @@ pub struct EngineOptions {
     pub invariant: bool,
     /// Where states are saved that are evicted from memory, or remain when the engine ends; `None` to drop them.
     pub prompt_cache: Option<PromptCache>,
+    /// Whether a greedy answer that is alone is drafted from earlier text, where that changes no token: on the CPU, and without
+    /// `invariant` everywhere.
+    pub lookup: bool,
 }
 
 impl Default for EngineOptions {
@@ -83,6 +87,7 @@ impl Default for EngineOptions {
             keep_prefixes: true,
             invariant: true,
             prompt_cache: None,
+            lookup: false,
         }
     }
 }

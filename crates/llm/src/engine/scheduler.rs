@@ -1,6 +1,5 @@
 //! The loop of the engine's thread: which sequence runs next, and whose memory is freed.
 
-use super::EngineOptions;
 use super::disk::{Disk, PromptCache};
 use super::groups::groups;
 use super::job::Failure;
@@ -10,6 +9,7 @@ use super::ranks::{self, Leader, Order};
 use super::sequence::Sequence;
 use super::slot::{Next, Slot};
 use super::stats::Stats;
+use super::{EngineOptions, drafts};
 use crate::error::Result;
 use crate::generate::Finish;
 use crate::model::Model;
@@ -25,7 +25,7 @@ use wootz::DeviceKind;
 const ROWS_ON_GPU: usize = 8;
 
 pub struct Scheduler {
-    model: Arc<Model>,
+    pub(super) model: Arc<Model>,
     options: EngineOptions,
     reuse: Reuse,
     /// Maximum number of sequences per pass.
@@ -33,7 +33,7 @@ pub struct Scheduler {
     pub slots: Vec<Slot>,
     cache: PrefixCache,
     disk: Option<Disk>,
-    stats: Arc<Stats>,
+    pub(super) stats: Arc<Stats>,
     admitted: u64,
     clock: u64,
     /// Tells the other ranks of a divided model what to run.
@@ -41,7 +41,7 @@ pub struct Scheduler {
 }
 
 /// Whether a slot got the memory that it needs.
-enum Room {
+pub(super) enum Room {
     Made,
     /// Other slots have priority.
     Later,
@@ -117,6 +117,10 @@ impl Scheduler {
         let mut slot = Slot::new(waiting, self.admitted);
         if slot.job.limit == 0 {
             return slot.finish(Finish::Limit, &self.stats);
+        }
+        // On other devices, and with other ranks, tokens would depend on how they were drafted.
+        if self.options.lookup && self.reuse.exact && self.leader.is_none() {
+            slot.speculation = drafts::speculation(&slot);
         }
         self.slots.push(slot);
     }
@@ -318,7 +322,7 @@ impl Scheduler {
 
     /// Frees memory until `bytes` more fit: first kept sequences, then the states of later slots, which are
     /// recomputed.
-    fn make_room(&mut self, at: usize, bytes: usize) -> Room {
+    pub(super) fn make_room(&mut self, at: usize, bytes: usize) -> Room {
         let number = self.slots[at].number;
         while self.used() + bytes > self.options.budget {
             if let Some((session, read)) = self.cache.pop_oldest() {
@@ -357,6 +361,11 @@ impl Scheduler {
         let mut going: Vec<usize> =
             (0..self.slots.len()).filter(|&i| numbers.contains(&self.slots[i].number)).collect();
         going.retain(|&i| self.slots[i].session.is_some());
+        if let [only] = going[..]
+            && self.decode_alone(only)?
+        {
+            return Ok(());
+        }
         let capacity = |i: usize| self.slots[i].session.as_ref().map_or(0, |s| s.capacity());
         going.sort_by_key(|&i| (capacity(i), self.slots[i].number));
         let sizes: Vec<usize> = going.iter().map(|&i| capacity(i)).collect();
@@ -404,11 +413,15 @@ impl Scheduler {
         Ok(())
     }
 
-    fn choose(&mut self, at: usize, offer: crate::sampling::Offer) {
-        let context = match self.options.context {
+    pub(super) fn context(&self) -> usize {
+        match self.options.context {
             0 => self.model.config().context,
             context => context,
-        };
+        }
+    }
+
+    pub(super) fn choose(&mut self, at: usize, offer: crate::sampling::Offer) {
+        let context = self.context();
         match self.slots[at].choose(&self.model, offer, context, &self.stats) {
             Ok(None) => {}
             Ok(Some(finish)) => self.end(at, finish),
@@ -429,7 +442,7 @@ impl Scheduler {
         slot.finish(finish, &self.stats);
     }
 
-    fn fail(&mut self, at: usize, why: &str) {
+    pub(super) fn fail(&mut self, at: usize, why: &str) {
         let why = self.failure(why);
         self.fail_for(at, why);
     }

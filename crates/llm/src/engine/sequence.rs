@@ -3,7 +3,9 @@
 use super::ranks::{Leader, Order};
 use crate::error::Result;
 use crate::model::Model;
+use crate::sampling::Offer;
 use crate::scores::{Scores, Want};
+use crate::session::verify::Before;
 use crate::session::{Session, SessionOptions};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -74,6 +76,16 @@ impl Sequence {
     pub fn advance_for(&mut self, want: Want, tokens: &[u32]) -> Result<Scores> {
         let order = |led: &Led| Order::Advance { at: led.number, want, tokens: tokens.to_vec() };
         run(self.led.as_ref(), order, || self.session.advance_for(want, tokens))
+    }
+
+    /// The same as [`Session::verify`]; not over ranks.
+    pub fn verify(&mut self, tokens: &[u32]) -> Result<(Vec<Offer>, Before)> {
+        self.session.verify(tokens)
+    }
+
+    /// The same as [`Session::keep_verified`]; not over ranks.
+    pub fn keep_verified(&mut self, before: &Before, count: usize) -> Result<()> {
+        self.session.keep_verified(before, count)
     }
 
     /// Appends a token to each of several sequences.

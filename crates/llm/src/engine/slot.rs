@@ -9,6 +9,7 @@ use crate::generate::Finish;
 use crate::model::Model;
 use crate::sampling::{Offer, Random};
 use crate::scores::Want;
+use crate::speculate::Speculation;
 use crate::stop::StopStrings;
 use crate::tokenizer::TextStream;
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ pub struct Slot {
     pub number: u64,
     /// When it last had a prefill step.
     pub served: u64,
+    /// Drafts tokens while it is alone.
+    pub speculation: Option<Speculation>,
     random: Random,
     stream: TextStream,
     stops: StopStrings,
@@ -66,6 +69,7 @@ impl Slot {
             branch: 0,
             number,
             served: 0,
+            speculation: None,
             random: Random::new(job.seed),
             stream: TextStream::new(),
             stops: StopStrings::new(job.stops.iter().cloned()),

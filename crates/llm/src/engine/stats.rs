@@ -17,6 +17,8 @@ pub struct Stats {
     generated_tokens: AtomicU64,
     decode_steps: AtomicU64,
     decoded_rows: AtomicU64,
+    drafted_tokens: AtomicU64,
+    accepted_tokens: AtomicU64,
     preemptions: AtomicU64,
     decode_nanoseconds: AtomicU64,
     constraint_nanoseconds: AtomicU64,
@@ -45,10 +47,14 @@ pub struct Snapshot {
     pub read_tokens: u64,
     /// Generated tokens of finished answers.
     pub generated_tokens: u64,
-    /// Decode steps, one token per sequence.
+    /// Decode steps: one token per sequence, and draft tokens that were right.
     pub decode_steps: u64,
-    /// Total sequences over all decode steps.
+    /// Total tokens of all decode steps.
     pub decoded_rows: u64,
+    /// Draft tokens that were verified.
+    pub drafted_tokens: u64,
+    /// How many of them were right.
+    pub accepted_tokens: u64,
     /// Number of times that a sequence's cache was dropped in favour of an older one.
     pub preemptions: u64,
     /// Time of the passes of one token per sequence.
@@ -116,6 +122,11 @@ impl Stats {
         self.decoded_rows.fetch_add(rows as u64, Relaxed);
     }
 
+    pub(super) fn drafted(&self, tokens: usize, right: usize) {
+        self.drafted_tokens.fetch_add(tokens as u64, Relaxed);
+        self.accepted_tokens.fetch_add(right as u64, Relaxed);
+    }
+
     pub(super) fn preempted(&self) {
         self.preemptions.fetch_add(1, Relaxed);
     }
@@ -137,6 +148,8 @@ impl Stats {
             generated_tokens: self.generated_tokens.load(Relaxed),
             decode_steps: self.decode_steps.load(Relaxed),
             decoded_rows: self.decoded_rows.load(Relaxed),
+            drafted_tokens: self.drafted_tokens.load(Relaxed),
+            accepted_tokens: self.accepted_tokens.load(Relaxed),
             preemptions: self.preemptions.load(Relaxed),
             decode_time: Duration::from_nanos(self.decode_nanoseconds.load(Relaxed)),
             constraint_time: Duration::from_nanos(self.constraint_nanoseconds.load(Relaxed)),

@@ -13,6 +13,8 @@ pub struct Shape {
     pub tied: bool,
     /// Factors that divide the rotary frequencies (Llama 3).
     pub rope_factors: Option<Vec<f32>>,
+    /// The same of Phi, for short and long contexts.
+    pub phi_factors: Option<[Vec<f32>; 2]>,
     numbers: Vec<(&'static str, MetaValue)>,
 }
 
@@ -25,7 +27,21 @@ const ARCHITECTURES: &[(&str, &str)] = &[
     ("qwen3", "qwen3"),
     ("gemma3_text", "gemma3"),
     ("gemma3", "gemma3"),
+    ("gemma2", "gemma2"),
+    ("granite", "granite"),
+    ("phi3", "phi3"),
+    ("smollm3", "smollm3"),
     ("bert", "bert"),
+];
+
+/// Factors of `config.json` that are GGUF's under another name.
+const FACTORS: &[(&str, &str)] = &[
+    ("embedding_multiplier", "embedding_scale"),
+    ("residual_multiplier", "residual_scale"),
+    ("attention_multiplier", "attention.scale"),
+    ("logits_scaling", "logit_scale"),
+    ("attn_logit_softcapping", "attn_logit_softcapping"),
+    ("final_logit_softcapping", "final_logit_softcapping"),
 ];
 
 /// Integers of `config.json`, and their names in GGUF.
@@ -64,8 +80,9 @@ impl Shape {
         })?;
         let mut shape = Shape {
             architecture: found.1,
-            tied: config["tie_word_embeddings"].as_bool().unwrap_or(found.1 == "gemma3"),
+            tied: config["tie_word_embeddings"].as_bool().unwrap_or(found.1.starts_with("gemma")),
             rope_factors: None,
+            phi_factors: None,
             numbers: Vec::new(),
         };
         shape.integers(config)?;
@@ -78,8 +95,19 @@ impl Shape {
         let base = rope(config, "rope_theta").as_f64();
         shape.number("rope.freq_base", base.unwrap_or(if found.1 == "gemma3" { 1e6 } else { 1e4 }));
         shape.rope_scaling(config)?;
-        if found.1 == "gemma3" {
-            shape.gemma(config)?;
+        match found.1 {
+            "gemma2" => shape.gemma2(config),
+            "gemma3" => shape.gemma3(config)?,
+            "phi3" => shape.phi(config)?,
+            "smollm3" => check_unrotated(config)?,
+            _ => {}
+        }
+        if matches!(found.1, "gemma2" | "granite") {
+            for (from, to) in FACTORS {
+                if let Some(factor) = config[from].as_f64() {
+                    shape.number(to, factor);
+                }
+            }
         }
         Ok(shape)
     }
@@ -162,8 +190,10 @@ impl Shape {
                 let base = rope(config, "rope_theta").as_f64().unwrap_or(1e4);
                 self.rope_factors = Some(stretch.factors(base, head as usize));
             }
+            // Phi's factors are tensors.
+            "longrope" | "su" if self.architecture == "phi3" => {}
             other => {
-                let known = "default, linear, yarn, llama3";
+                let known = "default, linear, yarn, llama3, and longrope for Phi";
                 let problem = format!("config.json: rope scaling '{other}' is not one of {known}");
                 return Err(Error::Model(problem));
             }
@@ -171,7 +201,44 @@ impl Shape {
         Ok(())
     }
 
-    fn gemma(&mut self, config: &Json) -> Result<()> {
+    fn gemma2(&mut self, config: &Json) {
+        let window = config["sliding_window"].as_u64().unwrap_or(4096) as u32;
+        self.numbers.push(("attention.sliding_window", MetaValue::U32(window)));
+        if let Some(length) = config["query_pre_attn_scalar"].as_f64() {
+            self.number("attention.scale", length.powf(-0.5));
+        }
+    }
+
+    /// Up to the original context, long-context models use the short ones of their factors.
+    fn phi(&mut self, config: &Json) -> Result<()> {
+        let part = config["partial_rotary_factor"].as_f64().unwrap_or(1.0);
+        let heads = config["num_attention_heads"].as_f64().unwrap_or(1.0);
+        let head = config["hidden_size"].as_f64().unwrap_or(0.0) / heads;
+        self.numbers.push(("rope.dimension_count", MetaValue::U32((head * part) as u32)));
+        let scaling = &config["rope_scaling"];
+        if !scaling.is_object() {
+            return Ok(());
+        }
+        let wrong = |what: &str| Error::Model(format!("config.json: {what}"));
+        let list = |key: &str| -> Result<Vec<f32>> {
+            let list = scaling[key].as_array().ok_or_else(|| wrong(&format!("rope_scaling lacks {key}")))?;
+            let number = |v: &Json| v.as_f64().map(|v| v as f32);
+            list.iter().map(|v| number(v).ok_or_else(|| wrong(&format!("{key} must be numbers")))).collect()
+        };
+        self.phi_factors = Some([list("short_factor")?, list("long_factor")?]);
+        let original = config["original_max_position_embeddings"]
+            .as_u64()
+            .or(scaling["original_max_position_embeddings"].as_u64());
+        let original = original.filter(|v| (2..=MAX_EXTENT as u64).contains(v));
+        let original = original.ok_or_else(|| wrong("it lacks original_max_position_embeddings"))? as u32;
+        self.numbers.push(("rope.scaling.original_context_length", MetaValue::U32(original)));
+        let longer = config["max_position_embeddings"].as_f64().unwrap_or(1.0) / f64::from(original);
+        let length = if longer > 1.0 { (1.0 + longer.ln() / f64::from(original).ln()).sqrt() } else { 1.0 };
+        self.number("rope.scaling.attn_factor", length);
+        Ok(())
+    }
+
+    fn gemma3(&mut self, config: &Json) -> Result<()> {
         let window = config["sliding_window"].as_u64().unwrap_or(4096) as u32;
         self.numbers.push(("attention.sliding_window", MetaValue::U32(window)));
         self.number("rope.freq_base_swa", config["rope_local_base_freq"].as_f64().unwrap_or(1e4));
@@ -186,6 +253,16 @@ impl Shape {
                 "config.json: sliding_window_pattern is {other}; Gemma 3 has one full layer in 6"
             ))),
         }
+    }
+}
+
+/// SmolLM 3 rotates nothing in every fourth layer; the file may say so.
+fn check_unrotated(config: &Json) -> Result<()> {
+    let list = config["no_rope_layers"].as_array();
+    let is_usual = |(i, v): (usize, &Json)| v.as_u64() == Some(u64::from((i + 1) % 4 != 0));
+    match list.is_none_or(|list| list.iter().enumerate().all(is_usual)) {
+        true => Ok(()),
+        false => Err(Error::Model("config.json: no_rope_layers must name every fourth layer".into())),
     }
 }
 
@@ -231,6 +308,25 @@ mod tests {
         assert_eq!((factors.len(), factors[0], factors[31]), (32, 1.0, 8.0));
         assert!(factors.iter().any(|&f| f > 1.0 && f < 8.0), "there are pairs between");
         assert!(factors.windows(2).all(|f| f[0] <= f[1]));
+    }
+
+    #[test]
+    fn what_is_particular_to_families_is_checked() {
+        let refused = |kind: &str, key: &str, value: Json| {
+            let mut config = llama();
+            config["rope_scaling"] = Json::Null;
+            config["model_type"] = json!(kind);
+            config[key] = value;
+            Shape::read(&config).err().unwrap().to_string()
+        };
+        assert!(refused("smollm3", "no_rope_layers", json!([1, 0])).contains("every fourth"));
+        let factors = json!({ "type": "longrope", "short_factor": [1.0], "long_factor": ["x"] });
+        assert!(refused("phi3", "rope_scaling", factors).contains("long_factor must be numbers"));
+        let factors = json!({ "type": "longrope", "short_factor": [1.0], "long_factor": [2.0] });
+        assert!(
+            refused("phi3", "rope_scaling", factors.clone()).contains("original_max_position_embeddings")
+        );
+        assert!(refused("llama", "rope_scaling", factors).contains("'longrope' is not one of"));
     }
 
     #[test]

@@ -22,6 +22,9 @@ const PARTS: &[(&str, &str)] = &[
     ("mlp.gate_proj", "ffn_gate"),
     ("mlp.up_proj", "ffn_up"),
     ("mlp.down_proj", "ffn_down"),
+    // Phi's, one above the other.
+    ("self_attn.qkv_proj", "attn_qkv"),
+    ("mlp.gate_up_proj", "ffn_up"),
 ];
 
 /// Whether a tensor is used, and as what.
@@ -38,6 +41,10 @@ pub fn map(files: &[PathBuf], shape: &Shape) -> Result<Vec<ExternalTensor>> {
     }
     if let Some(factors) = &shape.rope_factors {
         list.push(floats("rope_freqs.weight".into(), vec![factors.len() as u64], factors));
+    }
+    let phi = ["rope_factors_short.weight", "rope_factors_long.weight"];
+    for (name, factors) in phi.into_iter().zip(shape.phi_factors.iter().flatten()) {
+        list.push(floats(name.into(), vec![factors.len() as u64], factors));
     }
     Ok(list)
 }
@@ -63,7 +70,7 @@ fn map_file(path: &Path, shape: &Shape, list: &mut Vec<ExternalTensor>) -> Resul
         };
         let dims: Vec<u64> = info.shape.iter().rev().map(|&d| d as u64).collect();
         let range = start + info.data_offsets.0..start + info.data_offsets.1;
-        if shape.architecture == "gemma3" && dims.len() == 1 {
+        if shape.architecture.starts_with("gemma") && dims.len() == 1 {
             // GGUF files have the 1 that Gemma adds to its norms in them.
             let mut values = vec![0f32; info.shape.iter().product()];
             dequantize(format, &bytes[range], &mut values).map_err(|e| fail(format!("'{name}': {e}")))?;
@@ -145,7 +152,7 @@ fn rename(name: &str, shape: &Shape) -> Option<Use> {
     let layer: usize = layer.parse().ok()?;
     let (part, kind) = rest.rsplit_once('.').filter(|(_, kind)| matches!(*kind, "weight" | "bias"))?;
     let here = match (part, shape.architecture) {
-        ("post_attention_layernorm", "gemma3") => "post_attention_norm",
+        ("post_attention_layernorm", "gemma2" | "gemma3") => "post_attention_norm",
         ("post_attention_layernorm", _) => "ffn_norm",
         _ => PARTS.iter().find(|p| p.0 == part)?.1,
     };

@@ -23,8 +23,8 @@ SHARED = dict(qwen2moe=WIDTH, granitemoe=WIDTH)  # width of the expert that ever
 
 def make_rwkv7():
     rng = np.random.default_rng(7)
-    # llama.cpp computes heads in vectors of 32.
-    head, rank = 32, RANK
+    # llama.cpp computes heads in whole vectors: of 32 numbers with AVX2, of 64 with AVX-512, beyond the head's end where it is shorter.
+    head, rank = 32 if FOLDER == HERE else 64, RANK
     w = GGUFWriter(FOLDER / "tiny-rwkv7.model", "rwkv7")
     w.add_block_count(3)
     w.add_context_length(CONTEXT)

@@ -19,6 +19,8 @@ use wootz_llm::engine::Done;
 struct MessagesRequest {
     model: Option<String>,
     messages: Vec<Value>,
+    /// Not needed to count the prompt's tokens.
+    #[serde(default)]
     max_tokens: i64,
     system: Option<Value>,
     temperature: Option<f32>,
@@ -35,7 +37,8 @@ pub async fn messages(visit: Visit, request: Request<Body>) -> Outcome<Response>
     let request: MessagesRequest = read_json(&visit.app, request).await?;
     let context = visit.text(request.model.as_deref()).await?;
     let streams = request.stream.unwrap_or(false);
-    let generation = generation(&context, request)?;
+    let mut generation = generation(&context, request)?;
+    generation.live_calls = streams;
     let prompt = generation.prompt.len();
     let answers = generation.submit(&context.host, &context.id).await?;
     if !streams {
@@ -48,10 +51,19 @@ pub async fn messages(visit: Visit, request: Request<Body>) -> Outcome<Response>
     }))
 }
 
+/// `/v1/messages/count_tokens`: the tokens of a prompt, without an answer.
+pub async fn count_tokens(visit: Visit, request: Request<Body>) -> Outcome<Response> {
+    let request: MessagesRequest = read_json(&visit.app, request).await?;
+    let context = visit.text(request.model.as_deref()).await?;
+    let count = generation(&context, MessagesRequest { max_tokens: 1, ..request })?.prompt.len();
+    Ok(json_response(StatusCode::OK, &json!({"input_tokens": count})))
+}
+
 fn generation(context: &Context, request: MessagesRequest) -> Outcome<Generation> {
     let limit = usize::try_from(request.max_tokens).ok().filter(|limit| *limit > 0);
     let limit = limit.ok_or_else(|| ApiError::field("max_tokens", "max_tokens must be at least 1"))?;
-    let tools = Tools::new(request.tools.unwrap_or_default().into_iter().map(tool).collect())?;
+    let tools = request.tools.unwrap_or_default().into_iter().map(tool).collect::<Outcome<_>>()?;
+    let tools = Tools::new(tools)?;
     let choice = match request.tool_choice.as_ref() {
         None if tools.0.is_empty() => Choice::None,
         None => Choice::Auto,
@@ -92,11 +104,14 @@ fn generation(context: &Context, request: MessagesRequest) -> Outcome<Generation
     Ok(generation)
 }
 
-/// A tool in OpenAI's form.
-fn tool(tool: Value) -> Value {
-    json!({"type": "function", "function": {
-        "name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"],
-    }})
+/// A tool in OpenAI's form. Those that Anthropic's servers run themselves are not there.
+fn tool(tool: Value) -> Outcome<Value> {
+    match tool.get("type").and_then(Value::as_str) {
+        None | Some("custom") => Ok(json!({"type": "function", "function": {
+            "name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"],
+        }})),
+        Some(kind) => Err(ApiError::field("tools", format!("tools of type '{kind}' are not supported"))),
+    }
 }
 
 /// A message in OpenAI's form; results of tools are messages of their own there.
@@ -211,6 +226,10 @@ impl Blocks<'_> {
         self.writer.event("content_block_start", &start).await;
     }
 
+    async fn arguments(&self, text: &str) {
+        self.delta(json!({"type": "input_json_delta", "partial_json": text})).await;
+    }
+
     async fn delta(&self, delta: Value) {
         let value = json!({"type": "content_block_delta", "index": self.count, "delta": delta});
         self.writer.event("content_block_delta", &value).await;
@@ -252,9 +271,9 @@ async fn stream(
                             let id = format!("toolu_{:016x}", context.host.app.unique());
                             let block = json!({"type": "tool_use", "id": id, "name": call.name, "input": {}});
                             blocks.open("tool_use", block).await;
-                            let delta = json!({"type": "input_json_delta", "partial_json": call.arguments});
-                            blocks.delta(delta).await;
+                            blocks.arguments(&call.arguments).await;
                         }
+                        Part::Arguments(text) => blocks.arguments(&text).await,
                     }
                 }
             }

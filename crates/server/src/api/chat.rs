@@ -37,7 +37,8 @@ pub async fn chat(visit: Visit, request: Request<Body>) -> Outcome<Response> {
     let request: ChatRequest = read_json(&visit.app, request).await?;
     let settings = request.settings.clone();
     let context = visit.text(settings.model.as_deref()).await?;
-    let generation = generation(&context, request)?;
+    let mut generation = generation(&context, request)?;
+    generation.live_calls = settings.streams();
     let with_logprobs = generation.logprobs.is_some();
     let answers = generation.submit(&context.host, &context.id).await?;
     if !settings.streams() {
@@ -207,17 +208,23 @@ async fn stream(
     Ok(())
 }
 
+fn more(index: usize, arguments: &str) -> Value {
+    json!({"tool_calls": [{"index": index, "function": {"arguments": arguments}}]})
+}
+
 /// A part as deltas: a call is begun with its name, and its arguments follow.
 fn deltas(host: &Host, part: &Part, calls: &mut usize) -> Vec<Value> {
     match part {
         Part::Text(text) => vec![json!({"content": text})],
         Part::Reasoning(text) => vec![json!({"reasoning_content": text})],
+        Part::Arguments(arguments) => vec![more(calls.saturating_sub(1), arguments)],
         Part::Call(call) => {
             let index = *calls;
             *calls += 1;
             let begun = call_of(host, index, &Call { arguments: String::new(), ..call.clone() });
-            let arguments = json!({"index": index, "function": {"arguments": call.arguments}});
-            vec![json!({"tool_calls": [begun]}), json!({"tool_calls": [arguments]})]
+            let mut all = vec![json!({"tool_calls": [begun]})];
+            all.extend((!call.arguments.is_empty()).then(|| more(index, &call.arguments)));
+            all
         }
     }
 }

@@ -22,6 +22,7 @@ struct CompletionRequest {
     logprobs: Option<i64>,
     echo: Option<bool>,
     suffix: Option<Value>,
+    best_of: Option<i64>,
     #[serde(flatten)]
     settings: Settings,
 }
@@ -38,6 +39,9 @@ pub async fn completions(visit: Visit, request: Request<Body>) -> Outcome<Respon
     let context = visit.text(request.settings.model.as_deref()).await?;
     if request.suffix.as_ref().is_some_and(|s| !s.is_null()) {
         return Err(ApiError::field("suffix", "suffix (fill-in-the-middle) is not supported"));
+    }
+    if request.best_of.is_some_and(|best| best != request.settings.n.unwrap_or(1)) {
+        return Err(ApiError::field("best_of", "best_of is not supported; all n answers are returned"));
     }
     request.settings.max_tokens.get_or_insert(USUAL_LIMIT);
     let logprobs = match request.logprobs {

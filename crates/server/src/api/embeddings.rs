@@ -36,6 +36,10 @@ struct Embedded {
 
 /// Whether text that is too long is cut where the request does not say: Ollama does, OpenAI refuses it.
 async fn embed(host: &Arc<VectorHost>, request: &EmbeddingRequest, truncate: bool) -> Outcome<Embedded> {
+    if host.embedder.is_reranker() {
+        let message = format!("the model '{}' scores pairs of texts, and has no embeddings", host.name);
+        return Err(ApiError::bad(message).code("model_not_supported"));
+    }
     let truncate = request.truncate.unwrap_or(truncate);
     let tokens = inputs(host, &request.input, truncate)?;
     let width = host.embedder.config().width;
@@ -152,7 +156,8 @@ struct RerankRequest {
     return_documents: Option<bool>,
 }
 
-/// `/v1/rerank`, as Jina and Cohere have it: documents by the cosine of their vectors with that of the query.
+/// `/v1/rerank`, as Jina and Cohere have it: documents by a reranking model's scores, or by the cosine of their vectors with that of the
+/// query.
 pub async fn rerank(visit: Visit, request: Request<Body>) -> Outcome<Response> {
     let request: RerankRequest = read_json(&visit.app, request).await?;
     let host = visit.models.open(request.model.as_deref()).await?.vectors()?;
@@ -160,26 +165,28 @@ pub async fn rerank(visit: Visit, request: Request<Body>) -> Outcome<Response> {
     let text = |item: &Value| {
         item.as_str().or_else(|| item.get("text")?.as_str()).map(str::to_owned).ok_or_else(wrong)
     };
-    let mut texts = vec![request.query];
-    for item in &request.documents {
-        texts.push(text(item)?);
-    }
-    if texts.len() == 1 || texts.len() > MOST_TEXTS {
-        let count = request.documents.len();
+    let texts = request.documents.iter().map(text).collect::<Outcome<Vec<String>>>()?;
+    let count = texts.len();
+    if !(1..MOST_TEXTS).contains(&count) {
         return Err(ApiError::field(
             "documents",
             format!("{count} documents; must be 1 to {}", MOST_TEXTS - 1),
         ));
     }
-    let Embedded { vectors, tokens } = vectors(&host, host.tokens(&texts, true)?).await?;
-    let mut order: Vec<(usize, f32)> =
-        vectors[1..].iter().map(|vector| cosine(&vectors[0], vector)).enumerate().collect();
+    let (scores, tokens) = match host.embedder.is_reranker() {
+        true => {
+            let Embedded { vectors, tokens } = vectors(&host, host.pairs(&request.query, &texts)?).await?;
+            (vectors.iter().map(|labels| labels.first().copied().unwrap_or(0.0)).collect(), tokens)
+        }
+        false => similarities(&host, &request.query, &texts).await?,
+    };
+    let mut order: Vec<(usize, f32)> = scores.into_iter().enumerate().collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     order.truncate(request.top_n.unwrap_or(order.len()));
     let result = |(index, score): &(usize, f32)| {
         let mut result = json!({"index": index, "relevance_score": score});
         if request.return_documents.unwrap_or(false) {
-            result["document"] = json!({"text": texts[index + 1]});
+            result["document"] = json!({"text": texts[*index]});
         }
         result
     };
@@ -190,4 +197,15 @@ pub async fn rerank(visit: Visit, request: Request<Body>) -> Outcome<Response> {
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     });
     Ok(json_response(StatusCode::OK, &body))
+}
+
+/// The cosines of documents with a query, and how many tokens were read.
+async fn similarities(
+    host: &Arc<VectorHost>,
+    query: &str,
+    documents: &[String],
+) -> Outcome<(Vec<f32>, usize)> {
+    let texts: Vec<String> = std::iter::once(query.to_owned()).chain(documents.iter().cloned()).collect();
+    let Embedded { vectors, tokens } = vectors(host, host.tokens(&texts, true)?).await?;
+    Ok((vectors[1..].iter().map(|vector| cosine(&vectors[0], vector)).collect(), tokens))
 }

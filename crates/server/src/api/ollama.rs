@@ -25,6 +25,8 @@ struct OllamaRequest {
     model: Option<String>,
     messages: Option<Vec<Value>>,
     prompt: Option<String>,
+    suffix: Option<String>,
+    images: Option<Vec<Value>>,
     system: Option<String>,
     raw: Option<bool>,
     tools: Option<Vec<Value>>,
@@ -66,6 +68,12 @@ pub async fn generate(visit: Visit, request: Request<Body>) -> Outcome<Response>
 async fn answer(visit: Visit, request: Request<Body>, form: Form) -> Outcome<Response> {
     let request: OllamaRequest = read_json(&visit.app, request).await?;
     let context = visit.text(request.model.as_deref()).await?;
+    if request.suffix.as_ref().is_some_and(|suffix| !suffix.is_empty()) {
+        return Err(ApiError::field("suffix", "suffix (fill-in-the-middle) is not supported"));
+    }
+    if request.images.as_ref().is_some_and(|images| !images.is_empty()) {
+        return Err(ApiError::field("images", "images are not supported by this model, only text"));
+    }
     let streams = request.stream.unwrap_or(true);
     let empty = match form {
         Form::Chat => request.messages.as_ref().is_none_or(Vec::is_empty),
@@ -202,7 +210,9 @@ async fn stream(context: &Context, writer: &Writer, answers: Vec<Answer>, form: 
                     let body = match part {
                         Part::Text(text) => head(host, form, &text, &[], ""),
                         Part::Reasoning(text) => head(host, form, "", &[], &text),
+                        // Calls are whole here: their arguments are an object.
                         Part::Call(call) => head(host, form, "", &[call], ""),
+                        Part::Arguments(_) => continue,
                     };
                     writer.send(&body).await;
                 }
@@ -264,12 +274,14 @@ pub async fn running(visit: Visit, _: Request<Body>) -> Outcome<Response> {
     Ok(json_response(StatusCode::OK, &json!({"models": models})))
 }
 
+/// Which model.
+#[derive(Deserialize)]
+struct Show {
+    #[serde(alias = "name")]
+    model: Option<String>,
+}
+
 pub async fn show(visit: Visit, request: Request<Body>) -> Outcome<Response> {
-    #[derive(Deserialize)]
-    struct Show {
-        #[serde(alias = "name")]
-        model: Option<String>,
-    }
     let request: Show = read_json(&visit.app, request).await?;
     let hosted = visit.models.open(request.model.as_deref()).await?;
     let offer = visit.models.offers().find(|offer| offer.name == hosted.name());
@@ -292,6 +304,13 @@ pub async fn show(visit: Visit, request: Request<Body>) -> Outcome<Response> {
         Hosted::Vectors(_) => body["capabilities"] = json!(["embedding"]),
     }
     Ok(json_response(StatusCode::OK, &body))
+}
+
+/// Ollama's `/api/pull`, which clients call before they use a model: nothing is pulled, but a model that is there is there.
+pub async fn pull(visit: Visit, request: Request<Body>) -> Outcome<Response> {
+    let request: Show = read_json(&visit.app, request).await?;
+    visit.models.open(request.model.as_deref()).await?;
+    Ok(json_response(StatusCode::OK, &json!({"status": "success"})))
 }
 
 pub async fn version(_: Visit, _: Request<Body>) -> Outcome<Response> {

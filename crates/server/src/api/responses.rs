@@ -1,13 +1,15 @@
 //! OpenAI's `/v1/responses`, as far as clients need it: stateless, with text and function calls.
 
+mod stream;
+
+use self::stream::Events;
 use super::settings::Settings;
-use super::{Context, Visit, chat, merge};
+use super::{Context, Visit, chat};
 use crate::app::now;
 use crate::error::{ApiError, Outcome, json_response};
-use crate::generate::{Answer, End, Generation, Step};
-use crate::output::Part;
+use crate::generate::{End, Generation};
 use crate::prompt;
-use crate::stream::{Framing, Writer, read_json, respond};
+use crate::stream::{Framing, read_json, respond};
 use crate::tools::{Call, Tools};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -37,12 +39,14 @@ pub async fn responses(visit: Visit, request: Request<Body>) -> Outcome<Response
         return Err(ApiError::field("previous_response_id", message));
     }
     let streams = request.settings.streams();
-    let mut answers = generation(&context, request)?.submit(&context.host, &context.id).await?;
+    let mut generation = generation(&context, request)?;
+    generation.live_calls = streams;
+    let mut answers = generation.submit(&context.host, &context.id).await?;
     let answer = answers.pop().ok_or_else(|| ApiError::bad("the input is empty"))?;
     if streams {
         return Ok(respond(Framing::Sse, move |writer| async move {
-            let mut events = Events { context: &context, writer: &writer, number: 0 };
-            if let Err(problem) = stream(&mut events, answer).await {
+            let mut events = Events::new(&context, &writer);
+            if let Err(problem) = events.answer(answer).await {
                 let error = json!({"code": "server_error", "message": problem.message, "param": null});
                 events.send("error", error).await;
             }
@@ -158,101 +162,4 @@ fn body(context: &Context, items: Vec<Value>, done: Option<&End>) -> Value {
             "total_tokens": done.prompt_tokens + done.tokens,
         })),
     })
-}
-
-/// Numbered events.
-struct Events<'a> {
-    context: &'a Context,
-    writer: &'a Writer,
-    number: usize,
-}
-
-impl Events<'_> {
-    async fn send(&mut self, kind: &str, mut value: Value) {
-        value["type"] = kind.into();
-        value["sequence_number"] = self.number.into();
-        self.number += 1;
-        self.writer.event(kind, &value).await;
-    }
-}
-
-async fn stream(events: &mut Events<'_>, answer: Answer) -> Outcome<()> {
-    let context = events.context;
-    let at_first = body(context, vec![], None);
-    events.send("response.created", json!({"response": at_first})).await;
-    events.send("response.in_progress", json!({"response": at_first})).await;
-    let (mut items, mut text, mut thoughts) = (Vec::<Value>::new(), None::<String>, String::new());
-    let id = format!("msg_{}", context.id);
-    let mut steps = merge(vec![answer]);
-    while let Some((_, step)) = steps.recv().await {
-        let (parts, done) = match step? {
-            Step::Parts(parts, _) => (parts, None),
-            Step::Done(done) => (Vec::new(), Some(done)),
-        };
-        for part in parts {
-            match part {
-                Part::Reasoning(more) => thoughts.push_str(&more),
-                Part::Text(more) => {
-                    let index = items.len();
-                    if text.is_none() {
-                        let mut item = message(context, "", "in_progress");
-                        item["content"] = json!([]);
-                        events
-                            .send("response.output_item.added", json!({"output_index": index, "item": item}))
-                            .await;
-                        let part = json!({"type": "output_text", "text": "", "annotations": []});
-                        let place =
-                            json!({"item_id": id, "output_index": index, "content_index": 0, "part": part});
-                        events.send("response.content_part.added", place).await;
-                    }
-                    let delta = json!({"item_id": id, "output_index": index, "content_index": 0, "delta": more, "logprobs": []});
-                    events.send("response.output_text.delta", delta).await;
-                    text.get_or_insert_default().push_str(&more);
-                }
-                Part::Call(call) => {
-                    end_text(events, &mut items, &mut text).await;
-                    call_item(events, &mut items, &call).await;
-                }
-            }
-        }
-        if let Some(done) = done {
-            end_text(events, &mut items, &mut text).await;
-            if !thoughts.is_empty() {
-                items.insert(0, reasoning(context, &thoughts));
-            }
-            let response = body(context, std::mem::take(&mut items), Some(&done));
-            let kind = format!("response.{}", response["status"].as_str().unwrap_or("completed"));
-            events.send(&kind, json!({"response": response})).await;
-        }
-    }
-    Ok(())
-}
-
-async fn end_text(events: &mut Events<'_>, items: &mut Vec<Value>, text: &mut Option<String>) {
-    let Some(text) = text.take() else { return };
-    let (index, id) = (items.len(), format!("msg_{}", events.context.id));
-    let place = json!({"item_id": id, "output_index": index, "content_index": 0});
-    let mut end = place.clone();
-    (end["text"], end["logprobs"]) = (text.as_str().into(), json!([]));
-    events.send("response.output_text.done", end).await;
-    let mut end = place;
-    end["part"] = json!({"type": "output_text", "text": text, "annotations": []});
-    events.send("response.content_part.done", end).await;
-    let item = message(events.context, &text, "completed");
-    events.send("response.output_item.done", json!({"output_index": index, "item": item})).await;
-    items.push(item);
-}
-
-async fn call_item(events: &mut Events<'_>, items: &mut Vec<Value>, call: &Call) {
-    let (index, item) = (items.len(), function_call(events.context, call));
-    let mut begun = item.clone();
-    (begun["arguments"], begun["status"]) = ("".into(), "in_progress".into());
-    events.send("response.output_item.added", json!({"output_index": index, "item": begun})).await;
-    let delta = json!({"item_id": item["id"], "output_index": index, "delta": call.arguments});
-    events.send("response.function_call_arguments.delta", delta).await;
-    let end =
-        json!({"item_id": item["id"], "output_index": index, "arguments": call.arguments, "name": call.name});
-    events.send("response.function_call_arguments.done", end).await;
-    events.send("response.output_item.done", json!({"output_index": index, "item": item})).await;
-    items.push(item);
 }

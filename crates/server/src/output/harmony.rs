@@ -24,6 +24,8 @@ enum Within {
         name: String,
         arguments: String,
     },
+    /// The arguments of a call that are passed on.
+    LiveCall,
 }
 
 /// Takes an answer's messages apart.
@@ -31,6 +33,8 @@ enum Within {
 pub struct Harmony {
     within: Within,
     held: String,
+    /// Whether calls are passed on as they are written.
+    pub is_live: bool,
 }
 
 impl Harmony {
@@ -60,7 +64,17 @@ impl Harmony {
         match &mut self.within {
             _ if text.is_empty() => {}
             Within::Header(header) => header.push_str(text),
-            Within::Call { arguments, .. } => arguments.push_str(text),
+            Within::Call { name, arguments } => {
+                arguments.push_str(text);
+                if self.is_live && arguments.trim_start().starts_with('{') {
+                    let name = std::mem::take(name);
+                    let arguments = arguments.trim_start().to_owned();
+                    parts.push(Part::Call(Call { name, arguments: String::new() }));
+                    parts.push(Part::Arguments(arguments));
+                    self.within = Within::LiveCall;
+                }
+            }
+            Within::LiveCall => parts.push(Part::Arguments(text.to_owned())),
             Within::Reasoning => parts.push(Part::Reasoning(text.to_owned())),
             Within::Nothing | Within::Text => {
                 self.within = Within::Text;

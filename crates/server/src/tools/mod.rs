@@ -6,6 +6,7 @@ mod parse;
 mod python;
 
 pub use format::{Format, NEVER, Style};
+pub use parse::typed;
 
 use crate::error::{ApiError, Outcome};
 use crate::grammar::Grammar;
@@ -85,8 +86,13 @@ impl Tools {
         )
     }
 
+    /// Whether one of them has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|tool| Tools::name(tool) == name)
+    }
+
     /// Whether a parameter of a tool is text, as far as its schema says.
-    fn is_text(&self, tool: &str, parameter: &str) -> bool {
+    pub fn is_text(&self, tool: &str, parameter: &str) -> bool {
         let tool = self.0.iter().find(|known| Tools::name(known) == tool);
         let schema = tool.and_then(|tool| tool.pointer("/function/parameters/properties")?.get(parameter));
         schema.is_some_and(|schema| schema["type"] == "string")

@@ -66,7 +66,7 @@ fn xml(text: &str, tools: &Tools) -> Option<Vec<Call>> {
 }
 
 /// A value that is not quoted.
-fn typed(text: &str, is_text: bool) -> Value {
+pub fn typed(text: &str, is_text: bool) -> Value {
     let plain = || Value::String(text.to_owned());
     if is_text { plain() } else { serde_json::from_str(text.trim()).unwrap_or_else(|_| plain()) }
 }

@@ -169,6 +169,11 @@ impl Running {
             Offer::new("second", text),
         ];
         if with_broken {
+            offers.push(Offer::new("tiny-rerank", || {
+                let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/tests/golden/tiny-bert-rank.model");
+                let model = Embedder::open(path, &Device::cpu()).map_err(|error| error.to_string())?;
+                Ok(Loaded::Vectors(Arc::new(model)))
+            }));
             offers.push(Offer::new("broken", || Err("its file is not there".into())));
             offers.extend(
                 STYLES.map(|(name, template, control)| Offer::new(name, load(Some(template), control))),
