@@ -3,9 +3,10 @@
 use crate::array::{PyArray, array};
 use crate::convert::{Copying, check_fits, number_of, scalar, tensor_of, typed_number};
 use crate::errors::{OrRaise, raise};
+use crate::own::Elements;
 use crate::trace::PyParameter;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wootz::{DType, Index, Number, Selector, Tensor, Tiny};
@@ -186,7 +187,11 @@ fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
         Some((number, _)) => scalar(number, Some(tensor.dtype()), tensor.device()),
         None => match number_of(value)? {
             Some(number) => scalar(number, Some(tensor.dtype()), tensor.device()),
-            None => tensor_of(value, None, tensor.device(), Copying::IfNeeded),
+            None => {
+                // Numbers in a list have no dtype of their own, and must fit like one alone.
+                let listed = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
+                tensor_of(value, listed.then(|| tensor.dtype()), tensor.device(), Copying::IfNeeded)
+            }
         },
     }
 }
@@ -194,13 +199,13 @@ fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
 #[pymethods]
 impl PyArray {
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<PyArray> {
-        if key.is_exact_instance_of::<PyInt>()
-            && let Ok(at) = key.extract()
-        {
-            return match self.element(at) {
-                Some(element) => Ok(element),
-                None => self.row(py, key, at),
-            };
+        if let Some(coordinates) = coordinates(key) {
+            if let Some(element) = self.element(&coordinates) {
+                return Ok(element);
+            }
+            if let [at] = coordinates[..] {
+                return self.row(py, key, at);
+            }
         }
         let tensor = self.tensor();
         if let Ok(slice) = key.cast_exact::<PySlice>()
@@ -277,6 +282,17 @@ impl PyItems {
     }
 }
 
+/// A number of Python's own classes.
+fn plain_number(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+    if let Ok(value) = value.cast_exact::<PyFloat>() {
+        return Ok(Some(Number::Float(value.value())));
+    }
+    if value.is_exact_instance_of::<PyInt>() || value.is_exact_instance_of::<PyBool>() {
+        return number_of(value);
+    }
+    Ok(None)
+}
+
 /// The integers of a key that has only integers.
 fn coordinates(key: &Bound<'_, PyAny>) -> Option<SmallVec<[i64; 4]>> {
     if key.is_exact_instance_of::<PyInt>() {
@@ -301,9 +317,6 @@ impl PyArray {
     }
 }
 
-/// Maximum number of bytes written in place; larger writes use a plan, which distributes them over threads.
-const FEW_BYTES: usize = 1 << 16;
-
 impl PyArray {
     /// Sets a single element, or the slice at leading coordinates, in place if possible: the array is evaluated for
     /// that, since a loop of assignments would otherwise copy it each time. Returns whether it was done.
@@ -311,51 +324,31 @@ impl PyArray {
         if crate::trace::current() != 0 {
             return Ok(false);
         }
-        let plain = value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
-        if !plain && value.is_instance_of::<PyParameter>() {
-            return Ok(false);
-        }
-        if let Some(number) = number_of(value)? {
-            return self.in_place(py, |tensor| set_number(tensor, coordinates, number));
+        let dtype = self.describe(|_, dtype| dtype);
+        if let Some(number) = plain_number(value)? {
+            check_fits(number, dtype)?;
+            return self.in_place(py, coordinates, Elements::Same(&number.to_bytes(dtype)));
         }
         let Ok(row) = value.cast::<PyArray>() else { return Ok(false) };
+        if let Some(tiny) = row.get().tiny().filter(|tiny| tiny.number().is_some() && tiny.dtype() == dtype) {
+            return self.in_place(py, coordinates, Elements::Same(tiny.bytes()));
+        }
         let row = row.get().evaluated(py)?;
-        self.in_place(py, |tensor| {
-            let slice = tensor.shape().get(coordinates.len()..).unwrap_or_default();
-            if **row.shape() != *slice || row.count() * row.dtype().size() > FEW_BYTES {
-                return Ok(false);
-            }
-            tensor.copy_in_place(coordinates, &row).or_raise()
-        })
+        self.in_place(py, coordinates, Elements::Of(&row))
     }
 
-    /// Modifies the value in place with `change`, after it has been computed if necessary.
-    fn in_place(&self, py: Python<'_>, change: impl Fn(&mut Tensor) -> PyResult<bool>) -> PyResult<bool> {
-        // It has a value most of the time, which the change itself finds out.
-        if self.try_in_place(&change)? {
+    /// Writes elements in place, after the array has been computed if necessary.
+    fn in_place(&self, py: Python<'_>, coordinates: &[i64], elements: Elements<'_>) -> PyResult<bool> {
+        // It has a value most of the time, which the attempt itself finds out.
+        if self.write_own(coordinates, elements)? {
             return Ok(true);
         }
         if !self.is_on_host() || self.is_ready() {
             return Ok(false);
         }
         self.evaluated(py)?;
-        self.try_in_place(change)
+        self.write_own(coordinates, elements)
     }
-}
-
-/// Sets the element, or the slice, at leading coordinates to a number, in place if possible.
-fn set_number(tensor: &mut Tensor, coordinates: &[i64], number: Number) -> PyResult<bool> {
-    let dtype = tensor.dtype();
-    let count: usize = tensor.shape().get(coordinates.len()..).unwrap_or_default().iter().product();
-    if count * dtype.size() > FEW_BYTES {
-        return Ok(false);
-    }
-    check_fits(number, dtype)?;
-    let element = number.to_bytes(dtype);
-    if count == 1 {
-        return tensor.write_in_place(coordinates, &element).or_raise();
-    }
-    tensor.write_in_place(coordinates, &element.repeat(count)).or_raise()
 }
 
 /// Masks are evaluated here, without the GIL, and not while a selection is being built.

@@ -210,6 +210,29 @@ impl Tensor {
         from.node.with_value(copy).unwrap_or(Ok(false))
     }
 
+    /// The bytes of the elements in row-major order, for writing in place: if the value is available, in that order in host
+    /// memory, and nothing else refers to it.
+    pub fn own_bytes(&mut self) -> Option<&mut [u8]> {
+        let bytes = self.count() * self.dtype().size();
+        let (value, offset) = self.place_of(&[], bytes).ok()??;
+        value.own_bytes()?.get_mut(offset..offset + bytes)
+    }
+
+    /// Copies the bytes of the elements, in row-major order. Returns whether it was done: if the value is available, in that
+    /// order in host memory, and as many bytes as there is room for.
+    pub fn copy_to(&self, bytes: &mut [u8]) -> bool {
+        let (device, size) = (&self.device, self.dtype().size());
+        if !device.is_host() || self.count() * size != bytes.len() {
+            return false;
+        }
+        let copy = |leaf: &Leaf| {
+            let buffer = value_of(leaf).ok()?.settled_on(device)?;
+            let offset = leaf.layout.is_contiguous().then_some(leaf.layout.offset * size)?;
+            device.backend().download(buffer, offset, bytes).ok()
+        };
+        self.node.with_value(copy).flatten().is_some()
+    }
+
     /// The value, and the byte offset of the element at the leading coordinates, if `bytes` from there on can be
     /// written: nothing else refers to the value, and it is in row-major order.
     fn place_of(&mut self, coordinates: &[i64], bytes: usize) -> Result<Option<(&mut Value, usize)>> {

@@ -65,6 +65,16 @@ impl Tiny {
             .then_some(a)
     }
 
+    /// A single element of a dtype, from its bytes; `None` if they are not as many as it needs.
+    pub fn scalar(bytes: &[u8], dtype: DType) -> Option<Tiny> {
+        let mut tiny = Tiny { words: [0; ROOM / 8], count: 1, rank: 0, dtype };
+        if bytes.len() != dtype.size() {
+            return None;
+        }
+        bytemuck::bytes_of_mut(&mut tiny.words)[..bytes.len()].copy_from_slice(bytes);
+        Some(tiny)
+    }
+
     /// The available value of a tensor of the CPU with few elements.
     fn of(tensor: &Tensor) -> Option<Tiny> {
         let (count, rank) = (tensor.count(), tensor.rank());
@@ -102,7 +112,13 @@ impl Tiny {
         tensor.expect("so few bytes are kept in the buffer's handle, which takes no memory from the pool")
     }
 
-    fn bytes(&self) -> &[u8] {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The bytes of the numbers.
+    pub fn bytes(&self) -> &[u8] {
         &bytemuck::bytes_of(&self.words)[..usize::from(self.count) * self.dtype.size()]
     }
 

@@ -79,6 +79,14 @@ impl Value {
         Ok(true)
     }
 
+    /// The bytes, if this is the only handle to memory of the host that may be written.
+    pub fn own_bytes(&mut self) -> Option<&mut [u8]> {
+        if !self.device.is_host() || self.pending().is_some() {
+            return None;
+        }
+        wootz_cpu::own_bytes(&mut self.buffer)
+    }
+
     /// The same with `len` bytes of another buffer of the device, from byte `from` on.
     pub fn copy_in_place(&mut self, offset: usize, source: &Buffer, from: usize, len: usize) -> Result<bool> {
         if !self.is_own() {

@@ -87,11 +87,7 @@ impl Scheduler {
             let abandoned = !waiting.listener.is_listening();
             self.admitted += 1;
             let mut slot = Slot::new(waiting, self.admitted);
-            if abandoned {
-                slot.finish(Finish::Cancelled, &self.stats)
-            } else {
-                self.late(&mut slot)
-            }
+            if abandoned { slot.finish(Finish::Cancelled, &self.stats) } else { self.late(&mut slot) }
         }
         let mut at = 0;
         while at < self.slots.len() {

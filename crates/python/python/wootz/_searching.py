@@ -1,6 +1,7 @@
 """Searching and sorting."""
 
 from . import _native
+from ._manipulation import _axis
 from ._native import Array, asarray, logical_and, logical_or
 from .errors import ArgumentError
 
@@ -39,13 +40,13 @@ def nonzero(x, /):
     return tuple(found[:, axis] for axis in range(x.ndim))
 
 
-def sort(x, /, axis=-1, descending=False, stable=True):
+def sort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
     """The sorted elements along an axis, or of the flattened array; NaN sorts last. Always stable."""
     x, axis = _flat_without(x, axis)
     return x.sort(axis, descending)
 
 
-def argsort(x, /, axis=-1, descending=False, stable=True):
+def argsort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
     """The indices that :func:`sort` would use. Always stable."""
     x, axis = _flat_without(x, axis)
     return x.argsort(axis, descending)
@@ -57,15 +58,26 @@ def top_k(x, /, k, axis=-1):
     return x.top_k(k, axis)
 
 
-def take(x, indices, /, axis=None):
-    """Elements along an axis by index; of the flattened array if no axis is given."""
-    x = asarray(x)
-    if axis is None:
-        x, axis = x.flatten(), 0
-    return x.take(asarray(indices), axis=axis)
+def take(x, /, indices, axis=None, *, mode="raise"):
+    """Elements along an axis by index; of the flattened array if no axis is given. ``mode`` says what becomes of indices that are
+    out of range: ``raise``, ``wrap`` or ``clip``."""
+    x, axis = _flat_without(x, axis)
+    return x.take(_placed("take", asarray(indices), x, axis, mode), axis=axis)
 
 
-def take_along_axis(x, indices, /, axis=-1):
+def _placed(name, indices, x, axis, mode):
+    """Indices into an axis, with those out of range brought back into it if that is asked for."""
+    if mode == "raise":
+        return indices
+    extent = x.shape[_axis(name, axis, x.ndim)]
+    if mode == "wrap":
+        return indices % extent
+    if mode == "clip":
+        return indices.clip(0, extent - 1)
+    raise ArgumentError(f"{name}: mode must be raise, wrap or clip, not {mode!r}")
+
+
+def take_along_axis(x, /, indices, axis=-1):
     """Elements along an axis by index, with separate indices for each position of the other axes; of the flattened array without an axis."""
     x, axis = _flat_without(x, axis)
     return x.take_along_axis(asarray(indices), axis=axis)
@@ -78,26 +90,26 @@ def _before(a, b):
     return logical_or(a < b, logical_and(a == a, b != b))
 
 
-def searchsorted(x1, x2, /, side="left", sorter=None):
+def searchsorted(x1, /, v, side="left", sorter=None):
     """The insertion points of ``x2`` in the sorted vector ``x1``: binary search, one gather per step."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
-    x1, x2 = asarray(x1), asarray(x2)
+    x1, v = asarray(x1), asarray(v)
     if x1.ndim != 1:
         raise ArgumentError(f"searchsorted: expected a vector to search, not shape {x1.shape}")
     if sorter is not None:
         x1 = x1.take(asarray(sorter), axis=0)
-    dtype = x1.dtype.promote(x2.dtype)
+    dtype = x1.dtype.promote(v.dtype)
     if dtype is None:
-        raise ArgumentError(f"searchsorted: {x1.dtype} and {x2.dtype} have no common dtype")
-    x1, x2 = x1.astype(dtype), x2.astype(dtype)
+        raise ArgumentError(f"searchsorted: {x1.dtype} and {v.dtype} have no common dtype")
+    x1, v = x1.astype(dtype), v.astype(dtype)
     count = x1.shape[0]
-    low = _native.full(x2.shape, 0, dtype="int64", device=x2.device)
-    high = _native.full(x2.shape, count, dtype="int64", device=x2.device)
+    low = _native.full(v.shape, 0, dtype="int64", device=v.device)
+    high = _native.full(v.shape, count, dtype="int64", device=v.device)
     for _ in range(count.bit_length()):
         middle = (low + high) >> 1
         probe = x1.take(_native.minimum(middle, count - 1), axis=0)
-        further = _before(probe, x2) if side == "left" else _native.logical_not(_before(x2, probe))
+        further = _before(probe, v) if side == "left" else _native.logical_not(_before(v, probe))
         open_ = low < high
         low, high = (
             _native.where(logical_and(open_, further), middle + 1, low),

@@ -99,7 +99,7 @@ def cumulative_prod(x, /, axis=None, dtype=None, include_initial=False):
     return _cumulative("cumulative_prod", x, axis, include_initial, 1, lambda x, axis: x.cumprod(axis, dtype))
 
 
-def diff(x, /, axis=-1, n=1, prepend=None, append=None):
+def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     """The ``n``-th differences between consecutive elements along an axis."""
     x = _numeric("diff", x)
     axis = _axis("diff", axis, x.ndim)
