@@ -5,10 +5,10 @@ use crate::convert::{Copying, check_fits, number_of, scalar, tensor_of, typed_nu
 use crate::errors::{OrRaise, raise};
 use crate::own::Elements;
 use crate::trace::PyParameter;
+use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use wootz::{DType, Index, Number, Selector, Tensor, Tiny};
 
 /// A key's parts.
@@ -239,7 +239,7 @@ impl PyArray {
         if crate::trace::current() == 0 {
             crate::run::evaluate(py, &[&tensor])?;
         }
-        Ok(PyItems { tensor, next: AtomicUsize::new(0), length })
+        Ok(PyItems::new(tensor, length))
     }
 
     fn __contains__(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -254,8 +254,48 @@ impl PyArray {
 #[pyclass(name = "_Items", module = "wootz._native", frozen)]
 pub struct PyItems {
     tensor: Tensor,
-    next: AtomicUsize,
     length: usize,
+    state: Mutex<Progress>,
+}
+
+/// How far an iteration has come.
+struct Progress {
+    next: usize,
+    /// Elements that have been read ahead, from the next one on; none where somebody else may be writing the memory.
+    ahead: Option<Ahead>,
+}
+
+/// Elements of a vector that are looked up together.
+struct Ahead {
+    bytes: [u8; 1024],
+    /// Bytes that have been given out, and bytes that there are.
+    place: usize,
+    len: usize,
+}
+
+impl PyItems {
+    fn new(tensor: Tensor, length: usize) -> PyItems {
+        let is_vector = crate::trace::current() == 0 && tensor.rank() == 1 && tensor.is_ready();
+        let own = is_vector && tensor.stored().is_ok_and(|stored| stored.buffer.is_writable());
+        let ahead = own.then_some(Ahead { bytes: [0; 1024], place: 0, len: 0 });
+        PyItems { tensor, length, state: Mutex::new(Progress { next: 0, ahead }) }
+    }
+
+    /// The element at a position, from those read ahead.
+    fn element(&self, at: usize, ahead: &mut Ahead) -> Option<Tiny> {
+        let size = self.tensor.dtype().size();
+        if ahead.place == ahead.len {
+            ahead.len = ((self.length - at) * size).min(ahead.bytes.len());
+            ahead.place = 0;
+            if !self.tensor.copy_part(at, &mut ahead.bytes[..ahead.len]) {
+                ahead.len = 0;
+                return None;
+            }
+        }
+        let element = &ahead.bytes[ahead.place..ahead.place + size];
+        ahead.place += size;
+        Tiny::scalar(element, self.tensor.dtype())
+    }
 }
 
 #[pymethods]
@@ -265,12 +305,19 @@ impl PyItems {
     }
 
     fn __next__(&self) -> PyResult<Option<PyArray>> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let Progress { next, ahead } = &mut *state;
+        let at = *next;
         if at >= self.length {
             return Ok(None);
         }
-        let element =
-            if crate::trace::current() == 0 { Tiny::element(&self.tensor, at as i64) } else { None };
+        *next += 1;
+        let element = match ahead {
+            Some(ahead) => self.element(at, ahead),
+            None if crate::trace::current() == 0 => Tiny::element(&self.tensor, at as i64),
+            None => None,
+        };
+        drop(state);
         match element {
             Some(element) => Ok(Some(PyArray::of(element))),
             None => array(self.tensor.row(at as i64)).map(Some),
@@ -278,7 +325,7 @@ impl PyItems {
     }
 
     fn __length_hint__(&self) -> usize {
-        self.length.saturating_sub(self.next.load(Ordering::Relaxed))
+        self.length.saturating_sub(self.state.lock().next)
     }
 }
 

@@ -54,7 +54,7 @@ def test_arguments_by_position():
         lambda xp, x: xp.linalg.norm(x, "fro", keepdims=True), lambda xp, x: xp.linalg.norm(x[None], np.inf, axis=(1, 2), keepdims=True), lambda xp, x: xp.array(range(4)),
         lambda xp, x: xp.asarray([range(2), [5, 6]]), lambda xp, x: xp.array([1, 2], ndmin=3), lambda xp, x: divmod(x, 2)[1], lambda xp, x: divmod(7, x + 1)[0],
         lambda xp, x: x.compress([True, False], 0), lambda xp, x: x.repeat(2, 1), lambda xp, x: xp.fill_diagonal, lambda xp, x: xp.nan_to_num(x, copy=True),
-        lambda xp, x: xp.array_split(x, 2, axis=1)[1], lambda xp, x: xp.choose([0, 1, 0, 1], choices=[x[0], x[1]]), lambda xp, x: xp.eye(2, 3, k=1),
+        lambda xp, x: xp.array_split(x, 2, axis=1)[1], lambda xp, x: xp.mean(x, dtype="float64"), lambda xp, x: x.std(0, dtype="float64"), lambda xp, x: xp.choose([0, 1, 0, 1], choices=[x[0], x[1]]), lambda xp, x: xp.eye(2, 3, k=1),
     ],
 )
 def test_arguments_by_name(call):
@@ -100,6 +100,19 @@ def test_generators_of_numpy_style():
     assert wz.random.rand(2, 3).shape == (2, 3) and wz.random.randn(4).shape == (4,) and wz.random.random_sample((2,)).shape == (2,)
 
 
+def test_parameters_of_random_numbers_may_be_arrays():
+    for loc in (np.float32([0, 100, 200]), wz.asarray([0.0, 100.0, 200.0])):
+        draw = np.asarray(wz.random.normal(loc, 1.0, seed=1))
+        assert draw.shape == (3,) and len(set((draw - np.float32([0, 100, 200])).tolist())) == 3
+    draw = np.asarray(wz.random.integers([0, 10], wz.asarray([2, 12]), (1000, 2), seed=2))
+    assert draw[:, 0].min() == 0 and draw[:, 0].max() == 1 and draw[:, 1].min() == 10 and draw[:, 1].max() == 11
+    for wrong in (lambda: wz.random.normal(wz.zeros(3), 1.0, (1,)), lambda: wz.random.bernoulli(wz.zeros(3), (1,)), lambda: wz.random.integers(wz.zeros(3, int), 5, (2, 1))):
+        with pytest.raises(wz.ShapeError, match="asked for"):
+            wrong()
+    with pytest.raises(wz.ArgumentError, match="below its high"):
+        wz.random.integers([0, 5], 5)
+
+
 def test_names_that_are_absent_say_what_to_use():
     for name, hint in {"polyfit": "discourages", "ndarray": "use Array", "loadtxt": "dedicated library", "complex64": "complex numbers are not supported"}.items():
         with pytest.raises(AttributeError, match=hint):
@@ -123,6 +136,11 @@ def test_methods_of_numpy_arrays():
     y = wz.array(X)
     y.fill(3)
     check(y, np.full_like(X, 3))
+    source, index = np.zeros((2, 1, 8, 5), np.float32), np.array([0, 2, 4, 5]).reshape(1, 1, 4, 1)
+    ours = wz.array(source)
+    wz.put_along_axis(ours, wz.asarray(index), 1.0, axis=-2)
+    np.put_along_axis(source, index, 1.0, axis=-2)
+    check(ours, source)
     check(sum(wz.asarray([1.0, 2.0]).flat), np.float32(3.0))
 
 
@@ -135,6 +153,8 @@ def test_at_gives_new_arrays():
     assert x.at[index].maximum([5, 7, 1]).tolist() == [7.0, 2.0, 3.0, 4.0]
     assert x.at[1:3].set(0).tolist() == [1.0, 0.0, 0.0, 4.0]
     assert x.at[x > 2].divide(2).tolist() == [1.0, 2.0, 1.5, 2.0]
+    with pytest.raises(wz.ArgumentError, match="which positions"):
+        x.at.add(1)
     assert x.at[-1].minimum(0).tolist() == [1.0, 2.0, 3.0, 0.0] and x.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 

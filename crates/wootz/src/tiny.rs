@@ -5,8 +5,6 @@
 
 use crate::device::Device;
 use crate::tensor::Tensor;
-use crate::value::value_of;
-use wootz_ir::graph::Leaf;
 use wootz_ir::small::MAX_COUNT;
 use wootz_ir::{DType, ElementwiseOp, Number, Shape};
 
@@ -95,14 +93,8 @@ impl Tiny {
     fn part(tensor: &Tensor, at: usize, (count, rank): (usize, usize)) -> Option<Tiny> {
         let (dtype, size) = (tensor.dtype(), tensor.dtype().size());
         let mut tiny = Tiny { words: [0; ROOM / 8], count: count as u8, rank: rank as u8, dtype };
-        let copy = |leaf: &Leaf| {
-            let buffer = value_of(leaf).ok()?.settled_on(&tensor.device)?;
-            let offset = leaf.layout.is_contiguous().then_some((leaf.layout.offset + at) * size)?;
-            let bytes = bytemuck::bytes_of_mut(&mut tiny.words).get_mut(..count * size)?;
-            tensor.device.backend().download(buffer, offset, bytes).ok()
-        };
-        tensor.node.with_value(copy)??;
-        Some(tiny)
+        let bytes = bytemuck::bytes_of_mut(&mut tiny.words).get_mut(..count * size)?;
+        tensor.copy_part(at, bytes).then_some(tiny)
     }
 
     /// The value as a tensor.

@@ -82,4 +82,4 @@ def meshgrid(*arrays, indexing="xy", sparse=False, copy=True):
         aligned[axis] = each.size
         aligned = each.reshape(tuple(aligned))
         grids.append(aligned if sparse else aligned.broadcast_to(tuple(shape)))
-    return grids
+    return tuple(grids)

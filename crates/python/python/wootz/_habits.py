@@ -63,13 +63,19 @@ def _like(values, array):
 class _At:
     """Updates at positions, each returning a new array: ``x.at[2:5].add(1)``. Repeated positions are applied repeatedly."""
 
-    __slots__ = ("_array", "_key")
+    __slots__ = ("_array", "_chosen")
 
-    def __init__(self, array, key=None):
-        self._array, self._key = array, key
+    def __init__(self, array, chosen=()):
+        self._array, self._chosen = array, chosen
 
     def __getitem__(self, key):
-        return _At(self._array, key)
+        return _At(self._array, (key,))
+
+    @property
+    def _key(self):
+        if not self._chosen:
+            raise ArgumentError("at: which positions? x.at[2:5].add(1) adds to three")
+        return self._chosen[0]
 
     def _places(self):
         """The positions in the flattened array that the key selects, one per element."""

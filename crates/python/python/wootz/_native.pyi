@@ -320,7 +320,7 @@ class Array:
     def maximum(self, other: Any, /) -> Array:
         """The larger of two elements; NaN if either is NaN."""
         ...
-    def mean(self, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Array:
+    def mean(self, axis: int | Sequence[int] | None = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Array:
         """The mean along axes; NaN if there are no elements."""
         ...
     def median(self, *args: Any, **kwargs: Any) -> Any:
@@ -468,7 +468,7 @@ class Array:
     def squeeze(self, axis: int | Sequence[int] | None = ...) -> Array:
         """Removes axes of extent 1: the given ones, or all."""
         ...
-    def std(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ...) -> Array:
+    def std(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ..., dtype: Any = ...) -> Array:
         """The standard deviation along axes, with ``correction`` subtracted from the count."""
         ...
     @property
@@ -523,7 +523,7 @@ class Array:
     def trunc(self) -> Array:
         """Each element rounded towards zero."""
         ...
-    def var(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ...) -> Array:
+    def var(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ..., dtype: Any = ...) -> Array:
         """The variance along axes, with ``correction`` subtracted from the count."""
         ...
     def view(self, *args: Any, **kwargs: Any) -> Any:

@@ -150,7 +150,9 @@ def put_along_axis(x, /, indices, values, axis=-1):
     axis = _axis("put_along_axis", axis, x.ndim)
     indices = asarray(indices)
     values = asarray(values, dtype=x.dtype, device=x.device)
-    shape_ = broadcast_shapes(indices.shape, values.shape)
+    # Like NumPy, indices extend over the other axes; so do values.
+    whole = tuple(indices.shape[each] if each == axis else x.shape[each] for each in range(x.ndim)) if indices.ndim == x.ndim else ()
+    shape_ = broadcast_shapes(indices.shape, whole)
     key = []
     for each in range(x.ndim):
         if each == axis:

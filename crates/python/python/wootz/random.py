@@ -10,9 +10,9 @@ import operator as _operator
 
 from . import _native
 from ._dtypes import finfo
-from ._manipulation import _is_integer
+from ._manipulation import _is_integer, broadcast_shapes
 from ._native import Array, _integers, _normal, _uniform, asarray
-from .errors import ArgumentError, ConversionError, ShapeError
+from .errors import ArgumentError, ConversionError, DTypeError, ShapeError
 
 __all__ = [
     "Generator", "bernoulli", "categorical", "choice", "default_rng", "exponential", "gumbel", "integers", "key", "laplace", "normal",
@@ -54,10 +54,13 @@ def _shape(shape, size, *bounds):
     if shape is not None and size is not None:
         raise ArgumentError("shape and size are the same argument")
     shape = size if shape is None else shape
+    extents = [tuple(bound.shape) for bound in bounds if hasattr(bound, "shape")]
     if shape is None:
-        from ._manipulation import broadcast_shapes
-
-        return broadcast_shapes(*(bound.shape for bound in bounds if isinstance(bound, Array)))
+        return broadcast_shapes(*extents)
+    if extents:
+        wanted = (shape,) if _is_integer(shape) else tuple(shape)
+        if broadcast_shapes(wanted, *extents) != wanted:
+            raise ShapeError(f"parameters of shape {', '.join(map(str, extents))} do not fit the shape {wanted} that was asked for")
     return shape
 
 
@@ -104,12 +107,26 @@ def normal(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dt
 
 def integers(low, high=None, shape=None, *, size=None, seed=None, key=None, dtype="int64", device=None, endpoint=False):
     """Integers from ``low`` up to but not including ``high`` (including it with ``endpoint``); from 0 if ``high`` is omitted."""
-    if _is_shape(low):
+    if _is_shape(low) and high is None:
         raise ConversionError("integers: expected low, high, shape, in this order")
     if high is None:
         low, high = 0, low
+    if not (_is_integer(low) and _is_integer(high)):
+        low, high = asarray(low), asarray(high) + endpoint
+        return _integers_between(low, high, _shape(shape, size, low, high), _seed(seed, key), dtype, device)
     low, high = _operator.index(low), _operator.index(high)
     return _integers(_shape(shape, size), low, high + endpoint, _seed(seed, key), dtype=dtype, device=device)
+
+
+def _integers_between(low, high, shape, seed, dtype, device):
+    """Integers between bounds of their own for each element; ranges beyond 2**53 are not covered evenly."""
+    if low.dtype.kind not in "iu" or high.dtype.kind not in "iu":
+        raise DTypeError(f"integers: expected integers as bounds, not {low.dtype} and {high.dtype}")
+    low, span = low.astype("int64"), high.astype("int64") - low.astype("int64")
+    if not (span > 0).all():
+        raise ArgumentError("integers: each low must be below its high")
+    draw = _uniform(shape, seed, dtype="float64", device=device)
+    return (low + (draw * span).astype("int64")).astype(dtype or "int64")
 
 
 randint = integers
