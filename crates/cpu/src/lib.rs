@@ -35,6 +35,7 @@ pub mod team;
 pub use backend::CpuBackend;
 pub use bandwidth::{Bandwidth, measure_bandwidth};
 pub use exec::small::tiny_binary;
+pub use memory::own_bytes;
 pub use peak::{measure_byte_gops, measure_fma_gflops};
 pub use profile::{KernelTime, profile};
 

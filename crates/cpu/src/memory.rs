@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::UnsafeCell;
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Once};
 use wootz_backend::{Buffer, DeviceMemory, HostMemory, Pool};
 
@@ -158,7 +159,56 @@ impl DeviceMemory for CpuMemory {
     }
 }
 
+/// The bytes of a buffer of the CPU, for whoever holds its only handle; `None` if there are other handles, if it is memory of
+/// somebody else, or if the host may still be reading it in place.
+pub fn own_bytes(buffer: &mut Buffer) -> Option<&mut [u8]> {
+    if !buffer.is_unique() || !buffer.is_writable() {
+        return None;
+    }
+    let memory = memory(buffer)?;
+    memory.fill(None);
+    // What other handles' threads did comes before what is done with the bytes.
+    fence(Ordering::Acquire);
+    // SAFETY: every byte has a value, and nobody else can reach them: this is the only handle, which the result borrows, and no
+    // slice was given out before.
+    Some(unsafe { std::slice::from_raw_parts_mut(memory.start(), memory.bytes) })
+}
+
 /// The CPU memory behind a buffer.
 pub(crate) fn memory(buffer: &Buffer) -> Option<&CpuMemory> {
     buffer.memory::<CpuMemory>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wootz_backend::PoolLimits;
+
+    const LIMITS: PoolLimits = PoolLimits { live: 1 << 20, cached: 0, blocks: 0 };
+
+    fn buffer(bytes: usize) -> Buffer {
+        let memory =
+            CpuMemory::inline(bytes).or_else(|| CpuMemory::for_caller(&Arc::new(Pool::new(LIMITS)), bytes));
+        Buffer::new(memory.expect("a few bytes"))
+    }
+
+    #[test]
+    fn only_the_only_handle_gives_bytes_to_write() {
+        for bytes in [8, 100] {
+            let mut one = buffer(bytes);
+            own_bytes(&mut one).expect("nobody else has a handle")[3] = 7;
+            assert_eq!(
+                own_bytes(&mut one).map(|bytes| (bytes.len(), bytes[2], bytes[3])),
+                Some((bytes, 0, 7))
+            );
+            let other = one.clone();
+            assert!(own_bytes(&mut one).is_none(), "two handles");
+            drop(other);
+            assert!(own_bytes(&mut one).is_some());
+            assert_eq!(one.host_bytes().map(|bytes| bytes[3]), Some(7));
+            assert!(own_bytes(&mut one).is_none(), "its bytes were given out");
+        }
+        let mut foreign = Buffer::new(CpuMemory::imported(HostMemory::new(vec![0u8; 100])));
+        assert!(own_bytes(&mut foreign).is_none(), "somebody else's memory");
+    }
 }

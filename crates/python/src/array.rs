@@ -4,6 +4,7 @@ use crate::content::Content;
 use crate::device::{PyDevice, device_of};
 use crate::dtype::{PyDType, dtype_of, python_name};
 use crate::errors::{OrRaise, raise};
+use crate::own::Elements;
 use crate::run::evaluate;
 use crate::trace;
 use parking_lot::RwLock;
@@ -13,7 +14,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList, PyTuple};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use wootz::{DType, DeviceKind, Number, PrintOptions, Tensor, Tiny};
+use wootz::{DType, DeviceKind, Number, PrintOptions, Shape, Tensor, Tiny};
 use wootz_ir::ElementwiseOp;
 
 /// A lazy n-dimensional array: computed when its values are needed, or by :func:`wootz.eval`.
@@ -56,10 +57,14 @@ impl PyArray {
         self.content.read(Tensor::clone)
     }
 
-    /// The available element at a position of a vector on the CPU; not while a function is traced.
-    pub fn element(&self, at: i64) -> Option<PyArray> {
-        let element = |tensor: &Tensor| Tiny::element(tensor, at);
-        (trace::current() == 0).then(|| self.content.read(element)).flatten().map(PyArray::of)
+    /// The available element at coordinates in the CPU's memory; not while a function is traced.
+    pub fn element(&self, coordinates: &[i64]) -> Option<PyArray> {
+        (trace::current() == 0).then(|| self.content.element(coordinates)).flatten().map(PyArray::of)
+    }
+
+    /// A tiny value.
+    pub fn tiny(&self) -> Option<Tiny> {
+        self.content.tiny()
     }
 
     /// Whether this thread is tracing a function that did not create this array.
@@ -89,16 +94,21 @@ impl PyArray {
         Ok(())
     }
 
-    /// Modifies the value in place with `change`, if nobody else can see it.
-    pub fn try_in_place(&self, change: impl FnOnce(&mut Tensor) -> PyResult<bool>) -> PyResult<bool> {
+    /// Writes elements of its own dtype at leading coordinates, if nobody else can see them; returns whether it did.
+    pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> PyResult<bool> {
         if trace::current() != 0 {
             return Ok(false);
         }
-        let done = self.content.write(change)?;
+        let done = self.content.write_own(coordinates, elements).unwrap_or(Ok(false))?;
         if let (true, Some(version)) = (done, self.version.get()) {
             version.fetch_add(1, Ordering::Release);
         }
         Ok(done)
+    }
+
+    /// Passes the shape and the dtype to `look`.
+    pub fn describe<T>(&self, look: impl FnOnce(&Shape, DType) -> T) -> T {
+        self.content.describe(look)
     }
 
     /// Whether the array is computed on the host, or dispatched from it.
@@ -181,37 +191,37 @@ impl PyArray {
     /// The extent of each axis.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        self.content.read(|tensor| PyTuple::new(py, tensor.shape().iter()))
+        self.describe(|shape, _| PyTuple::new(py, shape.iter()))
     }
 
     /// The element type.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.content.read(Tensor::dtype))
+        PyDType(self.describe(|_, dtype| dtype))
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.content.read(Tensor::rank)
+        self.describe(|shape, _| shape.rank())
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self) -> usize {
-        self.content.read(Tensor::count)
+        self.describe(|shape, _| shape.count())
     }
 
     /// The size of all elements in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
-        self.content.read(|tensor| tensor.count() * tensor.dtype().size())
+        self.describe(|shape, dtype| shape.count() * dtype.size())
     }
 
     /// The size of one element in bytes.
     #[getter]
     fn itemsize(&self) -> usize {
-        self.content.read(|tensor| tensor.dtype().size())
+        self.describe(|_, dtype| dtype.size())
     }
 
     /// The device that computes the array.
@@ -264,9 +274,20 @@ impl PyArray {
         crate::run::detached(py, || tensor.explain())
     }
 
-    /// The only element, as a Python number.
-    fn item(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        python_number(py, self.number(py)?)
+    /// The only element as a Python number, or the one at a position of the flattened array, or at coordinates.
+    #[pyo3(signature = (*at))]
+    fn item(slf: &Bound<'_, Self>, at: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        let (py, own) = (slf.py(), slf.get());
+        match at.len() {
+            0 => python_number(py, own.number(py)?),
+            1 if own.ndim() != 1 && !at.get_item(0)?.is_instance_of::<PyTuple>() => slf
+                .call_method0("flatten")?
+                .get_item(at.get_item(0)?)?
+                .call_method0("item")
+                .map(Bound::unbind),
+            1 => slf.get_item(at.get_item(0)?)?.call_method0("item").map(Bound::unbind),
+            _ => slf.get_item(at)?.call_method0("item").map(Bound::unbind),
+        }
     }
 
     /// The elements as nested lists of Python numbers.
@@ -308,13 +329,13 @@ impl PyArray {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        let first = self.content.read(|tensor| tensor.shape().first().copied());
+        let first = self.describe(|shape, _| shape.first().copied());
         first.ok_or_else(|| raise("ConversionError", "len() of a zero-dimensional array"))
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        let (count, shape) = (self.size(), self.tensor().shape().clone());
-        if count != 1 {
+        if self.size() != 1 {
+            let shape = self.tensor().shape().clone();
             let message =
                 format!("the truth value of an array of shape {shape} is ambiguous; use any() or all()");
             return Err(raise("ArgumentError", message));

@@ -1,11 +1,15 @@
 //! What an array object holds: a tensor, or something smaller that becomes one when it is needed.
 
+use crate::own::{self, Elements, Place};
 use parking_lot::RwLock;
-use wootz::{Tensor, Tiny, is_small};
+use pyo3::PyResult;
+use wootz::{DType, Shape, Tensor, Tiny, is_small};
 use wootz_ir::ElementwiseOp;
 
 enum State {
-    Tensor(Tensor),
+    /// A tensor. While its elements are read and written one by one, their place is at hand; nobody gets to see the tensor then,
+    /// so that this remains its only handle.
+    Tensor(Tensor, Option<Place>),
     /// A few numbers on the CPU.
     Tiny(Tiny),
     /// An op of two small tensors that nobody has asked for yet.
@@ -17,7 +21,7 @@ pub struct Content(RwLock<State>);
 
 impl From<Tensor> for Content {
     fn from(tensor: Tensor) -> Content {
-        Content(RwLock::new(State::Tensor(tensor)))
+        Content(RwLock::new(State::Tensor(tensor, None)))
     }
 }
 
@@ -36,65 +40,107 @@ impl Content {
 
     /// The tensor, if its value is available and small.
     fn ready(&self) -> Option<Tensor> {
-        if matches!(&*self.0.read_recursive(), State::Tiny(_)) {
-            self.settle();
+        if let State::Pair(..) = &*self.0.read_recursive() {
+            return None;
         }
-        match &*self.0.read_recursive() {
-            State::Tensor(tensor) if is_small(tensor) && tensor.is_ready() => Some(tensor.clone()),
-            State::Tensor(_) | State::Tiny(_) | State::Pair(..) => None,
-        }
+        self.read(|tensor| (is_small(tensor) && tensor.is_ready()).then(|| tensor.clone()))
     }
 
     /// Passes the tensor to `look`, which may call Python.
     pub fn read<T>(&self, look: impl FnOnce(&Tensor) -> T) -> T {
-        self.settle();
-        // Recursive, because a collection of garbage that `look` sets off may come back here.
-        match &*self.0.read_recursive() {
-            State::Tensor(tensor) => look(tensor),
-            State::Tiny(_) | State::Pair(..) => unreachable!("a tensor remains one"),
+        loop {
+            // Recursive, because a collection of garbage that `look` sets off may come back here.
+            if let State::Tensor(tensor, None) = &*self.0.read_recursive() {
+                return look(tensor);
+            }
+            self.settle();
         }
+    }
+
+    /// Passes the shape and the dtype to `look`.
+    pub fn describe<T>(&self, look: impl FnOnce(&Shape, DType) -> T) -> T {
+        if let State::Tensor(tensor, _) = &*self.0.read_recursive() {
+            return look(tensor.shape(), tensor.dtype());
+        }
+        self.read(|tensor| look(tensor.shape(), tensor.dtype()))
     }
 
     /// Passes the tensor to `change`, in which nothing may use the array.
     pub fn write<T>(&self, change: impl FnOnce(&mut Tensor) -> T) -> T {
-        self.settle();
-        match &mut *self.0.write() {
-            State::Tensor(tensor) => change(tensor),
-            State::Tiny(_) | State::Pair(..) => unreachable!("a tensor remains one"),
+        loop {
+            if let State::Tensor(tensor, place) = &mut *self.0.write() {
+                *place = None;
+                return change(tensor);
+            }
+            self.settle();
+        }
+    }
+
+    /// Writes elements of its own dtype at leading coordinates, where they are in memory; `None` if it has no memory of its own
+    /// that could be written.
+    pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> Option<PyResult<bool>> {
+        loop {
+            if let State::Tensor(tensor, place) = &mut *self.0.write() {
+                if place.is_none() {
+                    *place = Place::of(tensor);
+                }
+                // SAFETY: the tensor is alive. While its place is known it is neither cloned nor read elsewhere: whoever gets it
+                // from here settles it first. The lock is held.
+                let bytes = unsafe { place.as_mut()?.bytes_mut() };
+                return Some(own::write(tensor, bytes, coordinates, elements));
+            }
+            self.settle();
+        }
+    }
+
+    /// The available element at coordinates of an array in the CPU's memory.
+    pub fn element(&self, coordinates: &[i64]) -> Option<Tiny> {
+        match (&*self.0.read_recursive(), coordinates) {
+            // SAFETY: as in `write_own`; nobody writes, because the lock is held for reading.
+            (State::Tensor(tensor, Some(place)), _) => {
+                own::element(tensor, unsafe { place.bytes() }, coordinates)
+            }
+            (State::Tensor(tensor, None), &[at]) => Tiny::element(tensor, at),
+            (State::Tensor(..) | State::Tiny(_) | State::Pair(..), _) => None,
         }
     }
 
     /// Whether the value is available; `None` if it is a tensor, which knows.
     pub fn is_available(&self) -> Option<bool> {
         match &*self.0.read_recursive() {
-            State::Tensor(_) => None,
-            State::Tiny(_) => Some(true),
+            State::Tensor(_, None) => None,
+            State::Tensor(_, Some(_)) | State::Tiny(_) => Some(true),
             State::Pair(..) => Some(false),
         }
     }
 
     /// The only number of a tiny value.
     pub fn number(&self) -> Option<wootz::Number> {
+        self.tiny().and_then(|tiny| tiny.number())
+    }
+
+    /// The tiny value.
+    pub fn tiny(&self) -> Option<Tiny> {
         match &*self.0.read_recursive() {
-            State::Tiny(tiny) => tiny.number(),
-            State::Tensor(_) | State::Pair(..) => None,
+            State::Tiny(tiny) => Some(*tiny),
+            State::Tensor(..) | State::Pair(..) => None,
         }
     }
 
     /// Computes a pair. Returns whether the value is available without more ado.
     pub fn eval(&self) -> bool {
         match &*self.0.read_recursive() {
-            State::Tensor(_) => return false,
+            State::Tensor(_, place) => return place.is_some(),
             State::Tiny(_) => return true,
             // Nobody calls Python while holding the lock of a pair, so that waiting for it is short.
             State::Pair(..) => {}
         }
         let mut state = self.0.write();
         let value = match &*state {
-            State::Tensor(_) | State::Tiny(_) => None,
+            State::Tensor(..) | State::Tiny(_) => None,
             State::Pair(op, a, b) => {
                 let tiny = Tiny::binary(*op, a, b).map(State::Tiny);
-                tiny.or_else(|| Tensor::binary_now(*op, a, b).map(State::Tensor))
+                tiny.or_else(|| Tensor::binary_now(*op, a, b).map(|tensor| State::Tensor(tensor, None)))
             }
         };
         let Some(value) = value else { return false };
@@ -105,20 +151,20 @@ impl Content {
         true
     }
 
-    /// Makes it a tensor.
+    /// Makes it a tensor that may be shared.
     fn settle(&self) {
-        if matches!(&*self.0.read_recursive(), State::Tensor(_)) {
-            return;
-        }
         let mut state = self.0.write();
-        let tensor = match &*state {
-            State::Tensor(_) => return,
+        let tensor = match &mut *state {
+            State::Tensor(_, place) => {
+                *place = None;
+                return;
+            }
             State::Tiny(tiny) => tiny.tensor(),
             State::Pair(op, a, b) => {
                 Tensor::elementwise(*op, &[a, b]).expect("a pair has equal shapes and dtypes")
             }
         };
-        let old = std::mem::replace(&mut *state, State::Tensor(tensor));
+        let old = std::mem::replace(&mut *state, State::Tensor(tensor, None));
         drop(state);
         drop(old);
     }

@@ -6,7 +6,7 @@ use crate::errors::{OrRaise, raise};
 use crate::trace::PyParameter;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PySequence, PyString, PyTuple};
 use wootz::{DType, Device, HostMemory, Layout, Number, Shape, Tensor};
 
 /// Whether a conversion may, must or must not copy.
@@ -150,6 +150,12 @@ fn tensor_within(object: &Bound<'_, PyAny>, wanted: Wanted<'_>, depth: usize) ->
     }
     if let Some(method) = object.getattr_opt("__array__")? {
         return tensor_within(&method.call0()?, wanted, depth + 1);
+    }
+    // Ranges and the like; text and bytes are sequences too, but not of numbers.
+    let text = object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
+    if !text && let Ok(sequence) = object.cast::<PySequence>() {
+        refuse_copy(copying, "a sequence")?;
+        return from_sequence(sequence.to_list()?.as_any(), dtype, device, depth + 1);
     }
     Err(raise("ConversionError", format!("cannot create an array from a {}", object.get_type().name()?)))
 }

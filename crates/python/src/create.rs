@@ -26,7 +26,7 @@ pub fn asarray(
 }
 
 /// A number and its dtype, if it has one of its own.
-fn number(object: &Bound<'_, PyAny>) -> PyResult<(Number, DType)> {
+pub fn number(object: &Bound<'_, PyAny>) -> PyResult<(Number, DType)> {
     if let Ok(own) = object.cast::<PyArray>() {
         return Ok((own.get().number(object.py())?, own.get().tensor().dtype()));
     }
@@ -90,22 +90,27 @@ pub fn arange(
     array(Tensor::arange_on(start, stop, step, dtype, &device))
 }
 
-/// ``num`` evenly spaced numbers from ``start`` to ``stop``, including ``stop`` if ``endpoint``.
+/// ``num`` evenly spaced numbers from ``start`` to ``stop``, including ``stop`` if ``endpoint``; integers are rounded down.
 #[pyfunction]
-#[pyo3(signature = (start, stop, /, num=50, *, dtype=None, device=None, endpoint=true))]
+#[pyo3(signature = (start, stop, num=50, endpoint=true, *, dtype=None, device=None))]
 pub fn linspace(
     start: f64,
     stop: f64,
     num: isize,
+    endpoint: bool,
     dtype: Option<&Bound<'_, PyAny>>,
     device: Option<&Bound<'_, PyAny>>,
-    endpoint: bool,
 ) -> PyResult<PyArray> {
     let count =
         usize::try_from(num).map_err(|_| raise("ArgumentError", format!("linspace: {num} numbers")))?;
     let dtype = optional_dtype(dtype)?.unwrap_or(DType::F32);
     let device = device_of(device)?;
-    array(Tensor::linspace_on(start, stop, count, endpoint, dtype, &device))
+    if !dtype.is_integer() {
+        return array(Tensor::linspace_on(start, stop, count, endpoint, dtype, &device));
+    }
+    // Integers are rounded down, as NumPy does.
+    let values = Tensor::linspace_on(start, stop, count, endpoint, DType::F64, &device);
+    array(values.and_then(|values| values.floor()).and_then(|values| values.cast(dtype)))
 }
 
 /// Ones on diagonal ``k``, zeros elsewhere.

@@ -29,8 +29,31 @@ pub const fn python_name(dtype: DType) -> &'static str {
     }
 }
 
+/// The dtype of a name: the standard's, one of Python's or C's, NumPy's code of a kind and a size in bytes (`f4`, `<i8`), or a
+/// kind and a size in bits, as Rust has it, where that cannot be meant as bytes (`i32`, `bf16`).
 fn from_text(name: &str) -> Option<DType> {
-    DType::ALL.into_iter().find(|&d| python_name(d) == name || d.name() == name)
+    if let Some(found) = DType::ALL.into_iter().find(|&dtype| python_name(dtype) == name) {
+        return Some(found);
+    }
+    let foreign = if cfg!(target_endian = "little") { '>' } else { '<' };
+    let code = name.trim_start_matches(['<', '>', '=', '|']);
+    let found = match code {
+        "?" | "b1" => DType::Bool,
+        "b" | "i1" => DType::I8,
+        "B" | "u1" => DType::U8,
+        "h" | "i2" | "i16" | "short" => DType::I16,
+        "H" | "u2" | "u16" | "ushort" => DType::U16,
+        "i" | "i4" | "i32" | "intc" => DType::I32,
+        "I" | "u4" | "u32" | "uintc" => DType::U32,
+        "l" | "q" | "i8" | "i64" | "int" | "intp" | "long" | "longlong" => DType::I64,
+        "L" | "Q" | "u8" | "u64" | "uint" | "uintp" | "ulong" | "ulonglong" => DType::U64,
+        "e" | "f2" | "f16" | "half" => DType::F16,
+        "bf16" => DType::BF16,
+        "f" | "f4" | "f32" | "float" | "single" => DType::F32,
+        "d" | "f8" | "f64" | "double" => DType::F64,
+        _ => return None,
+    };
+    (found.size() == 1 || !name.starts_with(foreign)).then_some(found)
 }
 
 /// The dtype that an object names: a wootz or NumPy dtype, a name, or one of `bool`, `int`, `float`.

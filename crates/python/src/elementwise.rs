@@ -3,9 +3,10 @@
 use crate::array::{PyArray, array};
 use crate::convert::{Copying, is_number, number_of, scalar, tensor_of};
 use crate::errors::{OrRaise, raise};
-use crate::operators::operand;
+use crate::operators::{decided, operand};
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use wootz::{Device, Tensor};
+use wootz::{DType, Device, Tensor};
 use wootz_ir::ElementwiseOp;
 
 /// An op over arrays and numbers: the first array determines what the numbers become.
@@ -13,9 +14,11 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
     // The condition of `where` does not affect the dtype of the others.
     let skip = usize::from(op == ElementwiseOp::Where);
     let mut like = None;
-    for argument in arguments[skip..].iter().chain(&arguments[..skip]) {
+    for (i, argument) in arguments[skip..].iter().chain(&arguments[..skip]).enumerate() {
         if !is_number(argument) {
-            like = Some(first_tensor(argument, arguments)?);
+            let tensor = first_tensor(argument, arguments)?;
+            let is_condition = i + skip >= arguments.len() && skip > 0;
+            like = Some(if is_condition { tensor.cast(DType::Bool).or_raise()? } else { tensor });
             break;
         }
     }
@@ -27,11 +30,17 @@ pub fn apply(op: ElementwiseOp, arguments: &[&Bound<'_, PyAny>]) -> PyResult<PyA
             scalar(number, None, &Device::current().or_raise()?)?
         }
     };
+    if let [_, second] = arguments
+        && let Some(decided) = decided(op, &like, second)?
+    {
+        return Ok(decided);
+    }
     let mut tensors = smallvec::SmallVec::<[Tensor; 3]>::new();
     for (i, argument) in arguments.iter().enumerate() {
         let condition = i < skip;
-        let tensor = match condition && is_number(argument) {
-            true => tensor_of(argument, None, like.device(), Copying::IfNeeded)?,
+        let tensor = match condition {
+            // Numbers hold where they are not 0.
+            true => tensor_of(argument, Some(DType::Bool), like.device(), Copying::IfNeeded)?,
             false => operand(op.name(), argument, &like)?
                 .map_or_else(|| tensor_of(argument, None, like.device(), Copying::IfNeeded), Ok)?,
         };
@@ -127,21 +136,34 @@ macro_rules! rows {
 }
 wootz_ir::for_each_elementwise!(rows);
 
-/// a where the condition holds, b elsewhere.
+/// x where the condition holds, y elsewhere. With a condition alone, where it holds, like ``nonzero``.
 #[pyfunction]
-#[pyo3(name = "where", signature = (condition, x1, x2, /))]
-fn where_(condition: &Bound<'_, PyAny>, x1: &Bound<'_, PyAny>, x2: &Bound<'_, PyAny>) -> PyResult<PyArray> {
-    apply(ElementwiseOp::Where, &[condition, x1, x2])
+#[pyo3(name = "where", signature = (condition, x1=None, x2=None, /))]
+fn where_(
+    condition: &Bound<'_, PyAny>,
+    x1: Option<&Bound<'_, PyAny>>,
+    x2: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let py = condition.py();
+    match (x1, x2) {
+        (Some(x1), Some(x2)) => apply(ElementwiseOp::Where, &[condition, x1, x2])?.into_py_any(py),
+        (None, None) => py.import("wootz")?.call_method1("nonzero", (condition,)).map(Bound::unbind),
+        _ => Err(raise("ArgumentError", "where: expected either two values after the condition, or none")),
+    }
 }
 
 /// Each element clamped to the range from ``min`` to ``max``; either bound may be omitted. The dtype is unchanged.
+/// NumPy's ``a_min`` and ``a_max`` are other names of the bounds.
 #[pyfunction]
-#[pyo3(signature = (x, /, min=None, max=None))]
+#[pyo3(signature = (x, /, min=None, max=None, *, a_min=None, a_max=None))]
 pub fn clip(
     x: &Bound<'_, PyAny>,
     min: Option<&Bound<'_, PyAny>>,
     max: Option<&Bound<'_, PyAny>>,
+    a_min: Option<&Bound<'_, PyAny>>,
+    a_max: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<PyArray> {
+    let (min, max) = (min.or(a_min), max.or(a_max));
     let x = tensor_of(x, None, &device_for(x)?, Copying::IfNeeded)?;
     let mut result = x.clone();
     for (bound, op) in [(min, ElementwiseOp::Maximum), (max, ElementwiseOp::Minimum)] {
@@ -171,7 +193,7 @@ impl PyArray {
         min: Option<&Bound<'_, PyAny>>,
         max: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyArray> {
-        clip(slf.as_any(), min, max)
+        clip(slf.as_any(), min, max, None, None)
     }
 }
 

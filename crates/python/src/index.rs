@@ -3,11 +3,12 @@
 use crate::array::{PyArray, array};
 use crate::convert::{Copying, check_fits, number_of, scalar, tensor_of, typed_number};
 use crate::errors::{OrRaise, raise};
+use crate::own::Elements;
 use crate::trace::PyParameter;
+use parking_lot::Mutex;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PySlice, PyTuple};
+use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use wootz::{DType, Index, Number, Selector, Tensor, Tiny};
 
 /// A key's parts.
@@ -186,7 +187,11 @@ fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
         Some((number, _)) => scalar(number, Some(tensor.dtype()), tensor.device()),
         None => match number_of(value)? {
             Some(number) => scalar(number, Some(tensor.dtype()), tensor.device()),
-            None => tensor_of(value, None, tensor.device(), Copying::IfNeeded),
+            None => {
+                // Numbers in a list have no dtype of their own, and must fit like one alone.
+                let listed = value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>();
+                tensor_of(value, listed.then(|| tensor.dtype()), tensor.device(), Copying::IfNeeded)
+            }
         },
     }
 }
@@ -194,13 +199,13 @@ fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
 #[pymethods]
 impl PyArray {
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<PyArray> {
-        if key.is_exact_instance_of::<PyInt>()
-            && let Ok(at) = key.extract()
-        {
-            return match self.element(at) {
-                Some(element) => Ok(element),
-                None => self.row(py, key, at),
-            };
+        if let Some(coordinates) = coordinates(key) {
+            if let Some(element) = self.element(&coordinates) {
+                return Ok(element);
+            }
+            if let [at] = coordinates[..] {
+                return self.row(py, key, at);
+            }
         }
         let tensor = self.tensor();
         if let Ok(slice) = key.cast_exact::<PySlice>()
@@ -234,7 +239,7 @@ impl PyArray {
         if crate::trace::current() == 0 {
             crate::run::evaluate(py, &[&tensor])?;
         }
-        Ok(PyItems { tensor, next: AtomicUsize::new(0), length })
+        Ok(PyItems::new(tensor, length))
     }
 
     fn __contains__(&self, py: Python<'_>, item: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -249,8 +254,48 @@ impl PyArray {
 #[pyclass(name = "_Items", module = "wootz._native", frozen)]
 pub struct PyItems {
     tensor: Tensor,
-    next: AtomicUsize,
     length: usize,
+    state: Mutex<Progress>,
+}
+
+/// How far an iteration has come.
+struct Progress {
+    next: usize,
+    /// Elements that have been read ahead, from the next one on; none where somebody else may be writing the memory.
+    ahead: Option<Ahead>,
+}
+
+/// Elements of a vector that are looked up together.
+struct Ahead {
+    bytes: [u8; 1024],
+    /// Bytes that have been given out, and bytes that there are.
+    place: usize,
+    len: usize,
+}
+
+impl PyItems {
+    fn new(tensor: Tensor, length: usize) -> PyItems {
+        let is_vector = crate::trace::current() == 0 && tensor.rank() == 1 && tensor.is_ready();
+        let own = is_vector && tensor.stored().is_ok_and(|stored| stored.buffer.is_writable());
+        let ahead = own.then_some(Ahead { bytes: [0; 1024], place: 0, len: 0 });
+        PyItems { tensor, length, state: Mutex::new(Progress { next: 0, ahead }) }
+    }
+
+    /// The element at a position, from those read ahead.
+    fn element(&self, at: usize, ahead: &mut Ahead) -> Option<Tiny> {
+        let size = self.tensor.dtype().size();
+        if ahead.place == ahead.len {
+            ahead.len = ((self.length - at) * size).min(ahead.bytes.len());
+            ahead.place = 0;
+            if !self.tensor.copy_part(at, &mut ahead.bytes[..ahead.len]) {
+                ahead.len = 0;
+                return None;
+            }
+        }
+        let element = &ahead.bytes[ahead.place..ahead.place + size];
+        ahead.place += size;
+        Tiny::scalar(element, self.tensor.dtype())
+    }
 }
 
 #[pymethods]
@@ -260,12 +305,19 @@ impl PyItems {
     }
 
     fn __next__(&self) -> PyResult<Option<PyArray>> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let Progress { next, ahead } = &mut *state;
+        let at = *next;
         if at >= self.length {
             return Ok(None);
         }
-        let element =
-            if crate::trace::current() == 0 { Tiny::element(&self.tensor, at as i64) } else { None };
+        *next += 1;
+        let element = match ahead {
+            Some(ahead) => self.element(at, ahead),
+            None if crate::trace::current() == 0 => Tiny::element(&self.tensor, at as i64),
+            None => None,
+        };
+        drop(state);
         match element {
             Some(element) => Ok(Some(PyArray::of(element))),
             None => array(self.tensor.row(at as i64)).map(Some),
@@ -273,8 +325,19 @@ impl PyItems {
     }
 
     fn __length_hint__(&self) -> usize {
-        self.length.saturating_sub(self.next.load(Ordering::Relaxed))
+        self.length.saturating_sub(self.state.lock().next)
     }
+}
+
+/// A number of Python's own classes.
+fn plain_number(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+    if let Ok(value) = value.cast_exact::<PyFloat>() {
+        return Ok(Some(Number::Float(value.value())));
+    }
+    if value.is_exact_instance_of::<PyInt>() || value.is_exact_instance_of::<PyBool>() {
+        return number_of(value);
+    }
+    Ok(None)
 }
 
 /// The integers of a key that has only integers.
@@ -301,9 +364,6 @@ impl PyArray {
     }
 }
 
-/// Maximum number of bytes written in place; larger writes use a plan, which distributes them over threads.
-const FEW_BYTES: usize = 1 << 16;
-
 impl PyArray {
     /// Sets a single element, or the slice at leading coordinates, in place if possible: the array is evaluated for
     /// that, since a loop of assignments would otherwise copy it each time. Returns whether it was done.
@@ -311,51 +371,31 @@ impl PyArray {
         if crate::trace::current() != 0 {
             return Ok(false);
         }
-        let plain = value.is_exact_instance_of::<PyFloat>() || value.is_exact_instance_of::<PyInt>();
-        if !plain && value.is_instance_of::<PyParameter>() {
-            return Ok(false);
-        }
-        if let Some(number) = number_of(value)? {
-            return self.in_place(py, |tensor| set_number(tensor, coordinates, number));
+        let dtype = self.describe(|_, dtype| dtype);
+        if let Some(number) = plain_number(value)? {
+            check_fits(number, dtype)?;
+            return self.in_place(py, coordinates, Elements::Same(&number.to_bytes(dtype)));
         }
         let Ok(row) = value.cast::<PyArray>() else { return Ok(false) };
+        if let Some(tiny) = row.get().tiny().filter(|tiny| tiny.number().is_some() && tiny.dtype() == dtype) {
+            return self.in_place(py, coordinates, Elements::Same(tiny.bytes()));
+        }
         let row = row.get().evaluated(py)?;
-        self.in_place(py, |tensor| {
-            let slice = tensor.shape().get(coordinates.len()..).unwrap_or_default();
-            if **row.shape() != *slice || row.count() * row.dtype().size() > FEW_BYTES {
-                return Ok(false);
-            }
-            tensor.copy_in_place(coordinates, &row).or_raise()
-        })
+        self.in_place(py, coordinates, Elements::Of(&row))
     }
 
-    /// Modifies the value in place with `change`, after it has been computed if necessary.
-    fn in_place(&self, py: Python<'_>, change: impl Fn(&mut Tensor) -> PyResult<bool>) -> PyResult<bool> {
-        // It has a value most of the time, which the change itself finds out.
-        if self.try_in_place(&change)? {
+    /// Writes elements in place, after the array has been computed if necessary.
+    fn in_place(&self, py: Python<'_>, coordinates: &[i64], elements: Elements<'_>) -> PyResult<bool> {
+        // It has a value most of the time, which the attempt itself finds out.
+        if self.write_own(coordinates, elements)? {
             return Ok(true);
         }
         if !self.is_on_host() || self.is_ready() {
             return Ok(false);
         }
         self.evaluated(py)?;
-        self.try_in_place(change)
+        self.write_own(coordinates, elements)
     }
-}
-
-/// Sets the element, or the slice, at leading coordinates to a number, in place if possible.
-fn set_number(tensor: &mut Tensor, coordinates: &[i64], number: Number) -> PyResult<bool> {
-    let dtype = tensor.dtype();
-    let count: usize = tensor.shape().get(coordinates.len()..).unwrap_or_default().iter().product();
-    if count * dtype.size() > FEW_BYTES {
-        return Ok(false);
-    }
-    check_fits(number, dtype)?;
-    let element = number.to_bytes(dtype);
-    if count == 1 {
-        return tensor.write_in_place(coordinates, &element).or_raise();
-    }
-    tensor.write_in_place(coordinates, &element.repeat(count)).or_raise()
 }
 
 /// Masks are evaluated here, without the GIL, and not while a selection is being built.

@@ -34,6 +34,7 @@ mod movement;
     reason = "the glue that PyO3 generates for operators, seen as ours through a macro"
 )]
 mod operators;
+mod own;
 mod random;
 mod reductions;
 mod run;

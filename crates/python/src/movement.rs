@@ -1,11 +1,12 @@
 //! Methods that rearrange elements or views.
 
 use crate::array::{PyArray, array};
-use crate::convert::{Copying, Int, tensor_of};
+use crate::convert::{Copying, Int, check_fits, tensor_of};
+use crate::create::number;
 use crate::errors::{OrRaise, raise};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use wootz::{Axis, Shape, Tensor};
+use wootz::{Axis, Number, Shape, Tensor};
 
 /// One axis, several, or none given.
 pub fn axes(object: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<Axis>>> {
@@ -156,13 +157,16 @@ impl PyArray {
     }
 
     /// Pads with ``value``: ``(before, after)`` per axis.
-    #[pyo3(signature = (widths, value=0.0))]
-    fn pad(&self, widths: Vec<(usize, usize)>, value: f64) -> PyResult<PyArray> {
-        array(self.tensor().pad(&widths, value))
+    #[pyo3(signature = (widths, value=None))]
+    fn pad(&self, widths: Vec<(usize, usize)>, value: Option<&Bound<'_, PyAny>>) -> PyResult<PyArray> {
+        let (value, tensor) = (value.map(number).transpose()?, self.tensor());
+        let value = value.map_or(Number::Int(0), |(value, _)| value);
+        check_fits(value, tensor.dtype())?;
+        array(tensor.pad(&widths, value))
     }
 
     /// Diagonal ``offset`` of the last two axes.
-    #[pyo3(signature = (offset=Int(0)), text_signature = "($self, offset=0)")]
+    #[pyo3(name = "_diagonal", signature = (offset=Int(0)), text_signature = "($self, offset=0)")]
     fn diagonal(&self, offset: Int<isize>) -> PyResult<PyArray> {
         array(self.tensor().diagonal(offset.0))
     }

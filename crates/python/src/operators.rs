@@ -8,7 +8,7 @@ use crate::trace::PyParameter;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyList, PyString, PyTuple};
+use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 use wootz::{DType, Number, Operand, Tensor};
 use wootz_ir::ElementwiseOp;
 
@@ -75,6 +75,9 @@ fn binary(
         }
     }
     let a = own.tensor();
+    if let Some(decided) = decided(op, &a, other)? {
+        return decided.into_py_any(py);
+    }
     let Some(b) = operand(op.name(), other, &a)? else {
         // Python would otherwise repeat or format the text.
         if other.is_instance_of::<PyString>() && op.row().gives != wootz_ir::elementwise::Gives::Bool {
@@ -86,6 +89,26 @@ fn binary(
     let result =
         if reversed { Tensor::elementwise(op, &[&b, &a]) } else { Tensor::elementwise(op, &[&a, &b]) };
     array(result)?.into_py_any(py)
+}
+
+/// A comparison of integers with one that their dtype cannot hold, which is the same for all of them.
+pub fn decided(op: ElementwiseOp, a: &Tensor, b: &Bound<'_, PyAny>) -> PyResult<Option<PyArray>> {
+    let compared = op.row().gives == wootz_ir::elementwise::Gives::Bool;
+    let range = a.dtype().integer_range().filter(|_| compared && b.is_exact_instance_of::<PyInt>());
+    let Some((low, high)) = range else { return Ok(None) };
+    let above = match b.extract::<i128>() {
+        Ok(value) if (low..=high).contains(&value) => return Ok(None),
+        Ok(value) => value > high,
+        Err(_) => b.gt(0)?,
+    };
+    let value = match op {
+        ElementwiseOp::Equal => false,
+        ElementwiseOp::NotEqual => true,
+        ElementwiseOp::Less | ElementwiseOp::LessEqual => above,
+        ElementwiseOp::Greater | ElementwiseOp::GreaterEqual => !above,
+        _ => return Ok(None),
+    };
+    array(Tensor::full_on(a.shape().clone(), value, DType::Bool, a.device())).map(Some)
 }
 
 /// Python passes `pow`'s third argument to every form of it.

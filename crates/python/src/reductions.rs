@@ -40,8 +40,6 @@ reductions! {
     any any_axes;
     /// Whether all elements along axes are true or non-zero.
     all all_axes;
-    /// The mean along axes; NaN if there are no elements.
-    mean mean_axes;
     /// ``ln Σ eˣ`` along axes, without overflow.
     logsumexp logsumexp;
     /// The number of true or non-zero elements along axes.
@@ -91,30 +89,44 @@ impl PyArray {
         narrowed(widened(tensor, dtype)?.prod_axes(axes, keepdims), dtype)
     }
 
+    /// The mean along axes; NaN if there are no elements.
+    #[pyo3(signature = (axis=None, keepdims=false, *, dtype=None))]
+    fn mean(
+        &self,
+        axis: Option<&Bound<'_, PyAny>>,
+        keepdims: bool,
+        dtype: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyArray> {
+        let (tensor, axes) = over(self, axis)?;
+        array(widened(tensor, dtype)?.mean_axes(axes, keepdims))
+    }
+
     /// The variance along axes, with ``correction`` subtracted from the count.
-    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None))]
+    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None, dtype=None))]
     fn var(
         &self,
         axis: Option<&Bound<'_, PyAny>>,
         correction: f64,
         keepdims: bool,
         ddof: Option<f64>,
+        dtype: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyArray> {
         let (tensor, axes) = over(self, axis)?;
-        array(tensor.var_axes(axes, ddof.unwrap_or(correction), keepdims))
+        array(widened(tensor, dtype)?.var_axes(axes, ddof.unwrap_or(correction), keepdims))
     }
 
     /// The standard deviation along axes, with ``correction`` subtracted from the count.
-    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None))]
+    #[pyo3(signature = (axis=None, correction=0.0, keepdims=false, *, ddof=None, dtype=None))]
     fn std(
         &self,
         axis: Option<&Bound<'_, PyAny>>,
         correction: f64,
         keepdims: bool,
         ddof: Option<f64>,
+        dtype: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyArray> {
         let (tensor, axes) = over(self, axis)?;
-        array(tensor.std_axes(axes, ddof.unwrap_or(correction), keepdims))
+        array(widened(tensor, dtype)?.std_axes(axes, ddof.unwrap_or(correction), keepdims))
     }
 
     /// The position of the first minimum, along an axis or in the flattened array.

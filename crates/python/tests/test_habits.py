@@ -37,6 +37,92 @@ def test_arguments_by_position():
     check(wz.std(x, ddof=1), X.std(ddof=1))
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda xp, x: xp.clip(x, a_min=2, a_max=5), lambda xp, x: xp.clip(x, min=2), lambda xp, x: xp.pad(x, pad_width=1), lambda xp, x: xp.pad(x, np.int64(1)),
+        lambda xp, x: xp.pad(x, 1, "constant", constant_values=(1, 2)), lambda xp, x: xp.pad(x, ((1, 0), (0, 2)), constant_values=((1, 2), (3, 4))),
+        lambda xp, x: xp.repeat(x, repeats=2, axis=1), lambda xp, x: xp.tile(x, reps=2), lambda xp, x: xp.percentile(x, q=30, axis=0), lambda xp, x: xp.quantile(x, q=0.5),
+        lambda xp, x: xp.searchsorted(x[0], v=2.5), lambda xp, x: xp.split(x, indices_or_sections=2)[1], lambda xp, x: xp.moveaxis(x, source=0, destination=1),
+        lambda xp, x: xp.take(x, indices=[0, 9], mode="clip"), lambda xp, x: xp.take(x, [-1, 9], 0, mode="wrap"), lambda xp, x: xp.swapaxes(x, axis1=0, axis2=1),
+        lambda xp, x: xp.isin(x, test_elements=[1, 2]), lambda xp, x: xp.insert(x, obj=1, values=0, axis=0), lambda xp, x: xp.delete(x, obj=0, axis=1),
+        lambda xp, x: xp.digitize(x, bins=[2, 4]), lambda xp, x: xp.interp(x, xp=[0, 4], fp=[1, 9]), lambda xp, x: xp.append(x, values=[1]), lambda xp, x: xp.diff(x, 2),
+        lambda xp, x: xp.diff(x, 1, 0), lambda xp, x: xp.linspace(start=0, stop=9, num=4, endpoint=False), lambda xp, x: xp.linspace(0, 10, 4, dtype=int),
+        lambda xp, x: xp.sort(x, kind="stable"), lambda xp, x: xp.zeros_like(x, shape=(2, 2)), lambda xp, x: xp.meshgrid(x[0], xp.arange(3), sparse=True)[1],
+        lambda xp, x: xp.meshgrid(x[0], xp.arange(3))[0], lambda xp, x: xp.where(x > 2)[1], lambda xp, x: xp.where([True, False], [1, 2], [3, 4]), lambda xp, x: xp.where(x, 1, 0),
+        lambda xp, x: xp.linalg.norm(x), lambda xp, x: xp.linalg.norm(x, axis=1), lambda xp, x: xp.linalg.norm(x, 1), lambda xp, x: xp.linalg.norm(x[0], np.inf),
+        lambda xp, x: xp.linalg.norm(x, "fro", keepdims=True), lambda xp, x: xp.linalg.norm(x[None], np.inf, axis=(1, 2), keepdims=True), lambda xp, x: xp.array(range(4)),
+        lambda xp, x: xp.asarray([range(2), [5, 6]]), lambda xp, x: xp.array([1, 2], ndmin=3), lambda xp, x: divmod(x, 2)[1], lambda xp, x: divmod(7, x + 1)[0],
+        lambda xp, x: x.compress([True, False], 0), lambda xp, x: x.repeat(2, 1), lambda xp, x: xp.fill_diagonal, lambda xp, x: xp.nan_to_num(x, copy=True),
+        lambda xp, x: xp.array_split(x, 2, axis=1)[1], lambda xp, x: xp.mean(x, dtype="float64"), lambda xp, x: x.std(0, dtype="float64"), lambda xp, x: xp.choose([0, 1, 0, 1], choices=[x[0], x[1]]), lambda xp, x: xp.eye(2, 3, k=1),
+    ],
+)
+def test_arguments_by_name(call):
+    x = np.float32([[0, 1, 5, 3], [4, 2, 6, 7]])
+    ours, theirs = call(wz, wz.asarray(x)), call(np, x)
+    if not callable(theirs):
+        check(ours, theirs.astype(ours.dtype.name), rtol=1e-5)
+        assert np.dtype(ours.dtype.name).kind == theirs.dtype.kind and ours.shape == theirs.shape
+
+
+def test_single_numbers_of_arrays():
+    x = wz.asarray([[1.26, 2.0], [3.0, 4.0]])
+    assert x.item(3) == 4 and x.item(-1) == 4 and x.item(1, 0) == 3 and x.item((1, 0)) == 3 and wz.asarray([5, 6]).item(1) == 6
+    assert round(x[0, 0], 1).item() == np.float32(1.3) and round(x[0, 0]) == 1 and type(round(x[0, 0])) is int
+    with pytest.raises(wz.OutOfRangeError):
+        x.item(4)
+    with pytest.raises(wz.ConversionError):
+        x.item()
+
+
+def test_generators_of_numpy_style():
+    a, b = wz.random.default_rng(3), wz.random.default_rng(np.int64(3))
+    assert wz.random.default_rng(a) is a
+    for draw in (
+        lambda g: g.normal(1.0, 2.0, (3,)), lambda g: g.normal(size=3), lambda g: g.integers(0, 10, size=(2, 2)), lambda g: g.random(4), lambda g: g.uniform(0, 1, 4),
+        lambda g: g.choice(5, 3, False), lambda g: g.permutation(4), lambda g: g.standard_normal(2), lambda g: g.exponential(2.0, 3), lambda g: g.spawn(2)[1].random(3),
+    ):
+        first, same, other = draw(a), draw(b), draw(a)
+        draw(b)
+        check(first, np.asarray(same))
+        assert first.size < 4 or not np.array_equal(np.asarray(first), np.asarray(other))
+    x = wz.arange(50)
+    a.shuffle(x)
+    assert sorted(x.tolist()) == list(range(50)) and x.tolist() != list(range(50))
+    draws = np.concatenate([np.asarray(wz.random.default_rng(seed).random(2000)) for seed in range(20)])
+    assert len(np.unique(draws)) > 39_900 and abs(draws.mean() - 0.5) < 0.01
+    assert not np.array_equal(np.asarray(wz.random.default_rng().random(4)), np.asarray(wz.random.default_rng().random(4)))
+    with pytest.raises(wz.ArgumentError, match="freeze the state"):
+        wz.compile(lambda x: x + a.random(2))(wz.ones(2))
+    with pytest.raises(wz.ArgumentError, match="a seed must be"):
+        wz.random.default_rng(-1)
+    wz.random.seed(1)
+    assert wz.random.rand(2, 3).shape == (2, 3) and wz.random.randn(4).shape == (4,) and wz.random.random_sample((2,)).shape == (2,)
+
+
+def test_parameters_of_random_numbers_may_be_arrays():
+    for loc in (np.float32([0, 100, 200]), wz.asarray([0.0, 100.0, 200.0])):
+        draw = np.asarray(wz.random.normal(loc, 1.0, seed=1))
+        assert draw.shape == (3,) and len(set((draw - np.float32([0, 100, 200])).tolist())) == 3
+    draw = np.asarray(wz.random.integers([0, 10], wz.asarray([2, 12]), (1000, 2), seed=2))
+    assert draw[:, 0].min() == 0 and draw[:, 0].max() == 1 and draw[:, 1].min() == 10 and draw[:, 1].max() == 11
+    for wrong in (lambda: wz.random.normal(wz.zeros(3), 1.0, (1,)), lambda: wz.random.bernoulli(wz.zeros(3), (1,)), lambda: wz.random.integers(wz.zeros(3, int), 5, (2, 1))):
+        with pytest.raises(wz.ShapeError, match="asked for"):
+            wrong()
+    with pytest.raises(wz.ArgumentError, match="below its high"):
+        wz.random.integers([0, 5], 5)
+
+
+def test_names_that_are_absent_say_what_to_use():
+    for name, hint in {"polyfit": "discourages", "ndarray": "use Array", "loadtxt": "dedicated library", "complex64": "complex numbers are not supported"}.items():
+        with pytest.raises(AttributeError, match=hint):
+            getattr(wz, name)
+    with pytest.raises(AttributeError, match="numpy.linalg.inv"):
+        wz.linalg.inv
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'$"):
+        wz.nonsense
+
+
 def test_methods_of_numpy_arrays():
     x = wz.asarray(X)
     check(x.ravel(), X.ravel())
@@ -50,6 +136,11 @@ def test_methods_of_numpy_arrays():
     y = wz.array(X)
     y.fill(3)
     check(y, np.full_like(X, 3))
+    source, index = np.zeros((2, 1, 8, 5), np.float32), np.array([0, 2, 4, 5]).reshape(1, 1, 4, 1)
+    ours = wz.array(source)
+    wz.put_along_axis(ours, wz.asarray(index), 1.0, axis=-2)
+    np.put_along_axis(source, index, 1.0, axis=-2)
+    check(ours, source)
     check(sum(wz.asarray([1.0, 2.0]).flat), np.float32(3.0))
 
 
@@ -62,6 +153,8 @@ def test_at_gives_new_arrays():
     assert x.at[index].maximum([5, 7, 1]).tolist() == [7.0, 2.0, 3.0, 4.0]
     assert x.at[1:3].set(0).tolist() == [1.0, 0.0, 0.0, 4.0]
     assert x.at[x > 2].divide(2).tolist() == [1.0, 2.0, 1.5, 2.0]
+    with pytest.raises(wz.ArgumentError, match="which positions"):
+        x.at.add(1)
     assert x.at[-1].minimum(0).tolist() == [1.0, 2.0, 3.0, 0.0] and x.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 

@@ -202,6 +202,54 @@ def test_numbers_that_do_not_fit_are_refused():
     assert draw.min() == 0 and draw.max() == 255
 
 
+def test_numbers_that_do_not_fit_are_refused_wherever_they_come_from():
+    small = wz.asarray([1, 2, 3], dtype="int8")
+    for change in (
+        lambda x: x.__setitem__(slice(None), [300, 1, 2]),
+        lambda x: x.__setitem__(slice(0, 2), (300, 1)),
+        lambda x: x.at[0].add(300),
+        lambda x: x.at[0].set(300),
+        lambda x: wz.pad(x, 1, constant_values=300),
+        lambda x: wz.pad(x, 1, constant_values=(0, 300)),
+    ):
+        with pytest.raises(wz.ArgumentError, match="300 does not fit int8"):
+            change(small)
+    assert small.tolist() == [1, 2, 3]
+    check(wz.pad(wz.asarray([1]), 1, constant_values=2**60 + 1), np.asarray([2**60 + 1, 1, 2**60 + 1]))
+
+
+def test_comparisons_with_numbers_beyond_the_dtype():
+    for dtype, values in (("int8", [-128, 0, 127]), ("uint8", [0, 7, 255]), ("int64", [-(2**63), 2**63 - 1]), ("uint64", [0, 2**64 - 1])):
+        ours, theirs = wz.asarray(values, dtype=dtype), np.asarray(values, dtype=dtype)
+        for number in (300, -300, -1, 2**63, 2**64, -(2**63) - 1, 10**30):
+            for compare in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+                check(getattr(ours, compare)(number), getattr(theirs, compare)(number))
+    check(wz.less(wz.asarray([1], dtype="int8"), 300), np.asarray([True]))
+
+
+def test_names_of_dtypes_mean_what_they_mean_in_numpy():
+    for name in ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "?", "e", "d", "b", "B", "h", "H", "i", "I", "q", "Q", "<i4", "=f8", "|u1", "int", "double"):
+        assert wz.asarray([1], dtype=name).dtype.name == np.dtype(name).name, name
+    assert wz.asarray([1], dtype="float").dtype == wz.float32 and wz.DType("i16") == wz.int16 and wz.DType("bf16") == wz.bfloat16
+    for name in ("f3", "x4", ">i4", "c8", "U5", ""):
+        with pytest.raises(wz.DTypeError, match="is not a dtype"):
+            wz.DType(name)
+
+
+def test_nan_and_stacks_as_in_numpy():
+    values = np.asarray([np.nan, 1, np.nan, 1, -np.inf, np.nan])
+    for options in ({}, {"return_counts": True}, {"return_inverse": True}, {"equal_nan": False}):
+        ours, theirs = wz.unique(wz.asarray(values), **options), np.unique(values, **options)
+        for a, b in zip(ours if isinstance(ours, tuple) else [ours], theirs if isinstance(theirs, tuple) else [theirs]):
+            np.testing.assert_array_equal(np.asarray(a), b)
+    x = np.arange(24.0).reshape(2, 3, 4)
+    for ours, theirs in (
+        (wz.diagonal(wz.asarray(x)), np.diagonal(x)), (wz.trace(wz.asarray(x)), np.trace(x)), (wz.asarray(x).diagonal(1), x.diagonal(1)),
+        (wz.asarray(x).trace(axis1=1, axis2=2), x.trace(axis1=1, axis2=2)), (wz.linalg.diagonal(wz.asarray(x)), np.linalg.diagonal(x)),
+    ):
+        check(ours, theirs)
+
+
 # Files.
 
 

@@ -179,61 +179,33 @@ impl Tensor {
         self.wrap(build::update_slice(&self.node, &spans, &values.node))
     }
 
-    /// Writes the bytes of elements in place, starting at the element with the given leading coordinates: possible if
-    /// the value is available, in row-major order in host memory, and nothing else refers to it. Returns whether it
-    /// was done; if not, nothing has changed, and [`Tensor::index_assign`] creates a new tensor.
-    pub fn write_in_place(&mut self, coordinates: &[i64], bytes: &[u8]) -> Result<bool> {
-        match self.place_of(coordinates, bytes.len())? {
-            Some((value, offset)) => value.write_in_place(offset, bytes),
-            None => Ok(false),
-        }
-    }
-
-    /// The same with the elements of a tensor that has a value in row-major order in host memory and the same dtype.
-    pub fn copy_in_place(&mut self, coordinates: &[i64], from: &Tensor) -> Result<bool> {
+    /// The bytes of the elements in row-major order, for writing in place: if the value is available, in that order in host
+    /// memory, and nothing else refers to it.
+    pub fn own_bytes(&mut self) -> Option<&mut [u8]> {
         let size = self.dtype().size();
-        if from.dtype() != self.dtype() {
-            return Ok(false);
-        }
-        let Some((value, offset)) = self.place_of(coordinates, from.count() * size)? else {
-            return Ok(false);
-        };
-        let copy = |leaf: &Leaf| {
-            let rows = leaf.layout.is_contiguous();
-            match value_of(leaf)?.settled_on(&value.device) {
-                Some(source) if rows => {
-                    value.copy_in_place(offset, source, leaf.layout.offset * size, from.count() * size)
-                }
-                _ => Ok(false),
-            }
-        };
-        from.node.with_value(copy).unwrap_or(Ok(false))
-    }
-
-    /// The value, and the byte offset of the element at the leading coordinates, if `bytes` from there on can be
-    /// written: nothing else refers to the value, and it is in row-major order.
-    fn place_of(&mut self, coordinates: &[i64], bytes: usize) -> Result<Option<(&mut Value, usize)>> {
-        let size = self.dtype().size();
-        let mut place = 0;
-        for (axis, &extent) in self.shape().iter().enumerate() {
-            let index = coordinates.get(axis).copied().unwrap_or(0);
-            let at = if index < 0 { index + extent as i64 } else { index };
-            if axis < coordinates.len() && !(0..extent as i64).contains(&at) {
-                let shape = self.shape().clone();
-                return Err(Error::Index { op: "index_assign", index, axis, shape });
-            }
-            place = place * extent + at as usize;
-        }
-        if coordinates.len() > self.rank() || (place * size).saturating_add(bytes) > self.count() * size {
-            return Ok(None);
-        }
-        let Some(leaf) = Arc::get_mut(&mut self.node).and_then(Node::value_mut) else { return Ok(None) };
+        let bytes = self.count() * size;
+        let leaf = Arc::get_mut(&mut self.node).and_then(Node::value_mut)?;
         if leaf.donated || !leaf.layout.is_contiguous() {
-            return Ok(None);
+            return None;
         }
-        let offset = (leaf.layout.offset + place) * size;
-        let value = Arc::get_mut(&mut leaf.payload).and_then(|payload| payload.downcast_mut::<Value>());
-        Ok(value.map(|value| (value, offset)))
+        let offset = leaf.layout.offset * size;
+        let value = Arc::get_mut(&mut leaf.payload)?.downcast_mut::<Value>()?;
+        value.own_bytes()?.get_mut(offset..offset + bytes)
+    }
+
+    /// Copies the bytes of elements in row-major order, from the element at this position on. Returns whether it was done: if the
+    /// value is available, in that order in host memory, and has as many elements.
+    pub fn copy_part(&self, at: usize, bytes: &mut [u8]) -> bool {
+        let (device, size) = (&self.device, self.dtype().size());
+        if !device.is_host() || (at * size).saturating_add(bytes.len()) > self.count() * size {
+            return false;
+        }
+        let copy = |leaf: &Leaf| {
+            let buffer = value_of(leaf).ok()?.settled_on(device)?;
+            let offset = leaf.layout.is_contiguous().then_some((leaf.layout.offset + at) * size)?;
+            device.backend().download(buffer, offset, bytes).ok()
+        };
+        self.node.with_value(copy).flatten().is_some()
     }
 
     /// Selects rows, columns, … by index: an axis is replaced by the axes of `index`. Negative indices count from the

@@ -5,8 +5,6 @@
 
 use crate::device::Device;
 use crate::tensor::Tensor;
-use crate::value::value_of;
-use wootz_ir::graph::Leaf;
 use wootz_ir::small::MAX_COUNT;
 use wootz_ir::{DType, ElementwiseOp, Number, Shape};
 
@@ -65,6 +63,16 @@ impl Tiny {
             .then_some(a)
     }
 
+    /// A single element of a dtype, from its bytes; `None` if they are not as many as it needs.
+    pub fn scalar(bytes: &[u8], dtype: DType) -> Option<Tiny> {
+        let mut tiny = Tiny { words: [0; ROOM / 8], count: 1, rank: 0, dtype };
+        if bytes.len() != dtype.size() {
+            return None;
+        }
+        bytemuck::bytes_of_mut(&mut tiny.words)[..bytes.len()].copy_from_slice(bytes);
+        Some(tiny)
+    }
+
     /// The available value of a tensor of the CPU with few elements.
     fn of(tensor: &Tensor) -> Option<Tiny> {
         let (count, rank) = (tensor.count(), tensor.rank());
@@ -85,14 +93,8 @@ impl Tiny {
     fn part(tensor: &Tensor, at: usize, (count, rank): (usize, usize)) -> Option<Tiny> {
         let (dtype, size) = (tensor.dtype(), tensor.dtype().size());
         let mut tiny = Tiny { words: [0; ROOM / 8], count: count as u8, rank: rank as u8, dtype };
-        let copy = |leaf: &Leaf| {
-            let buffer = value_of(leaf).ok()?.settled_on(&tensor.device)?;
-            let offset = leaf.layout.is_contiguous().then_some((leaf.layout.offset + at) * size)?;
-            let bytes = bytemuck::bytes_of_mut(&mut tiny.words).get_mut(..count * size)?;
-            tensor.device.backend().download(buffer, offset, bytes).ok()
-        };
-        tensor.node.with_value(copy)??;
-        Some(tiny)
+        let bytes = bytemuck::bytes_of_mut(&mut tiny.words).get_mut(..count * size)?;
+        tensor.copy_part(at, bytes).then_some(tiny)
     }
 
     /// The value as a tensor.
@@ -102,7 +104,13 @@ impl Tiny {
         tensor.expect("so few bytes are kept in the buffer's handle, which takes no memory from the pool")
     }
 
-    fn bytes(&self) -> &[u8] {
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The bytes of the numbers.
+    pub fn bytes(&self) -> &[u8] {
         &bytemuck::bytes_of(&self.words)[..usize::from(self.count) * self.dtype.size()]
     }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::{Arc, OnceLock};
 use wootz_backend::inject::Point;
-use wootz_backend::{Buffer, DeviceKind, Fence};
+use wootz_backend::{Buffer, Fence};
 use wootz_ir::graph::{Leaf, Payload};
 use wootz_ir::{Error, Result};
 
@@ -62,29 +62,12 @@ impl Value {
         (self.device == *device && self.pending().is_none()).then_some(&self.buffer)
     }
 
-    /// Whether this is the only handle to memory that the host can write, and no run is still writing it.
-    fn is_own(&self) -> bool {
-        self.device.info().kind == DeviceKind::Cpu
-            && self.buffer.is_unique()
-            && self.buffer.is_writable()
-            && self.pending().is_none()
-    }
-
-    /// Writes bytes, if this is the only handle to memory that the host can write; returns whether it did.
-    pub fn write_in_place(&mut self, offset: usize, bytes: &[u8]) -> Result<bool> {
-        if !self.is_own() {
-            return Ok(false);
+    /// The bytes, if this is the only handle to memory of the host that may be written.
+    pub fn own_bytes(&mut self) -> Option<&mut [u8]> {
+        if !self.device.is_host() || self.pending().is_some() {
+            return None;
         }
-        self.device.backend().upload(&self.buffer, offset, bytes)?;
-        Ok(true)
-    }
-
-    /// The same with `len` bytes of another buffer of the device, from byte `from` on.
-    pub fn copy_in_place(&mut self, offset: usize, source: &Buffer, from: usize, len: usize) -> Result<bool> {
-        if !self.is_own() {
-            return Ok(false);
-        }
-        self.device.backend().copy(source, from, &self.buffer, offset, len)
+        wootz_cpu::own_bytes(&mut self.buffer)
     }
 
     /// Elements in host memory from byte `offset` on.

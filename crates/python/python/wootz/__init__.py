@@ -70,4 +70,7 @@ def __getattr__(name):
         import importlib
 
         return importlib.import_module(f"wootz.{name}")
-    raise AttributeError(f"module 'wootz' has no attribute {name!r}")
+    from ._absent import message
+
+    hint = message(name)
+    raise AttributeError(f"module 'wootz' has no attribute {name!r}" + (f": {hint}" if hint else ""))

@@ -2,7 +2,7 @@
 
 import builtins as _builtins
 
-from . import _native
+from . import _native, _sets
 from ._dtypes import result_type
 from ._manipulation import broadcast_shapes, concat
 from ._native import Array, asarray
@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 
-def isclose(a, b, /, rtol=1e-5, atol=1e-8, equal_nan=False):
+def isclose(a, /, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether ``|a - b| <= atol + rtol * |b|``; infinities are close only to themselves."""
     a, b = asarray(a), asarray(b)
     dtype = result_type(a, b)
@@ -27,30 +27,30 @@ def isclose(a, b, /, rtol=1e-5, atol=1e-8, equal_nan=False):
     return _native.logical_or(near, _native.logical_and(a != a, b != b)) if equal_nan else near
 
 
-def allclose(a, b, /, rtol=1e-5, atol=1e-8, equal_nan=False):
+def allclose(a, /, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     """Whether all elements are close; see :func:`isclose`. A Python bool."""
     return _builtins.bool(isclose(a, b, rtol, atol, equal_nan).all())
 
 
-def array_equal(a, b, /, equal_nan=False):
+def array_equal(a1, /, a2, equal_nan=False):
     """Whether two arrays have the same shape and equal elements. A Python bool."""
-    a, b = asarray(a), asarray(b)
-    if a.shape != b.shape:
+    a1, a2 = asarray(a1), asarray(a2)
+    if a1.shape != a2.shape:
         return False
-    same = a == b
+    same = a1 == a2
     if equal_nan:
-        same = _native.logical_or(same, _native.logical_and(a != a, b != b))
+        same = _native.logical_or(same, _native.logical_and(a1 != a1, a2 != a2))
     return _builtins.bool(same.all())
 
 
-def array_equiv(a, b, /):
+def array_equiv(a1, /, a2):
     """Whether two arrays are equal after broadcasting. A Python bool."""
-    a, b = asarray(a), asarray(b)
+    a1, a2 = asarray(a1), asarray(a2)
     try:
-        broadcast_shapes(a.shape, b.shape)
+        broadcast_shapes(a1.shape, a2.shape)
     except ShapeError:
         return False
-    return _builtins.bool((a == b).all())
+    return _builtins.bool((a1 == a2).all())
 
 
 def isposinf(x, /):
@@ -69,34 +69,32 @@ def isscalar(x, /):
                                          (hasattr(x, "dtype") and not hasattr(x, "__setitem__")))
 
 
-def isin(x, values, /, invert=False):
+def isin(element, /, test_elements, assume_unique=False, invert=False, *, kind=None):
     """Whether each element is in a set of values."""
     from ._searching import searchsorted
 
-    x, values = asarray(x), asarray(values).flatten()
-    dtype = result_type(x, values)
-    if values.size == 0:
-        found = _native.full(x.shape, False, device=x.device)
+    element, test_elements = asarray(element), asarray(test_elements).flatten()
+    dtype = result_type(element, test_elements)
+    if test_elements.size == 0:
+        found = _native.full(element.shape, False, device=element.device)
     elif dtype.kind == "b":
-        found = (x.expand_dims(-1) == values).any(-1)
+        found = (element.expand_dims(-1) == test_elements).any(-1)
     else:
-        ordered = values.astype(dtype).sort()
-        place = searchsorted(ordered, x.astype(dtype))
-        found = ordered.take(_native.minimum(place, values.size - 1), axis=0) == x.astype(dtype)
+        ordered = test_elements.astype(dtype).sort()
+        place = searchsorted(ordered, element.astype(dtype))
+        found = ordered.take(_native.minimum(place, test_elements.size - 1), axis=0) == element.astype(dtype)
     return _native.logical_not(found) if invert else found
 
 
-def unique(x, /, return_index=False, return_inverse=False, return_counts=False, axis=None):
+def unique(x, /, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True):
     """The unique values, sorted, and optionally: their first positions, the index of each element's value, and their
-    counts. With an axis, the unique slices along it. Evaluates the array."""
+    counts. With an axis, the unique slices along it. All NaN are one value unless ``equal_nan`` is False. Evaluates the array."""
     x = asarray(x)
     if axis is not None and x.ndim > 1:
         return _unique_slices(x, axis, return_index, return_inverse, return_counts)
     if not (return_index or return_inverse or return_counts):
-        from ._sets import unique_values
-
-        return unique_values(x)
-    found = unique_all(x)
+        return _sets.values_of(x, equal_nan)
+    found = _sets.all_of(x, equal_nan)
     chosen = [found.values]
     chosen += [found.indices] * return_index + [found.inverse_indices] * return_inverse + [found.counts] * return_counts
     return tuple(chosen)
@@ -127,27 +125,27 @@ def _merged(a, b):
     return values, isin(values, a), isin(values, b)
 
 
-def union1d(a, b, /):
+def union1d(ar1, /, ar2):
     """The values in either of two arrays, sorted."""
-    return _merged(a, b)[0]
+    return _merged(ar1, ar2)[0]
 
 
-def intersect1d(a, b, /, assume_unique=False, return_indices=False):
+def intersect1d(ar1, /, ar2, assume_unique=False, return_indices=False):
     """The values in both of two arrays, sorted, and optionally their first positions."""
-    values, in_a, in_b = _merged(a, b)
+    values, in_a, in_b = _merged(ar1, ar2)
     found = values[_native.logical_and(in_a, in_b)]
     if not return_indices:
         return found
-    return (found, *(unique_all(x).indices[isin(unique(asarray(x)), found)] for x in (a, b)))
+    return (found, *(unique_all(x).indices[isin(unique(asarray(x)), found)] for x in (ar1, ar2)))
 
 
-def setdiff1d(a, b, /, assume_unique=False):
+def setdiff1d(ar1, /, ar2, assume_unique=False):
     """The values in one array that are not in the other, sorted."""
-    values, in_a, in_b = _merged(a, b)
+    values, in_a, in_b = _merged(ar1, ar2)
     return values[_native.logical_and(in_a, _native.logical_not(in_b))]
 
 
-def setxor1d(a, b, /, assume_unique=False):
+def setxor1d(ar1, /, ar2, assume_unique=False):
     """The values in exactly one of two arrays, sorted."""
-    values, in_a, in_b = _merged(a, b)
+    values, in_a, in_b = _merged(ar1, ar2)
     return values[in_a != in_b]

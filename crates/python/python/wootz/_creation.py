@@ -9,10 +9,11 @@ __all__ = [
 ]
 
 
-def array(obj, /, dtype=None, *, device=None):
-    """A new array with a copy of an object's values. :func:`asarray` shares memory if possible."""
-    copy = None if isinstance(obj, (bool, int, float, list, tuple, Array)) else True
-    return asarray(obj, dtype=dtype, device=device, copy=copy)
+def array(obj, /, dtype=None, *, copy=True, ndmin=0, device=None):
+    """A new array with a copy of an object's values, and with at least ``ndmin`` axes. :func:`asarray` shares memory if possible."""
+    copy = None if isinstance(obj, (bool, int, float, list, tuple, range, Array)) else copy
+    made = asarray(obj, dtype=dtype, device=device, copy=copy)
+    return made if made.ndim >= ndmin else made.reshape((1,) * (ndmin - made.ndim) + made.shape)
 
 
 def zeros(shape, dtype="float32", *, device=None):
@@ -30,25 +31,25 @@ def empty(shape, dtype="float32", *, device=None):
     return zeros(shape, dtype=dtype, device=device)
 
 
-def full_like(x, /, fill_value, dtype=None, *, device=None):
-    """An array with the shape of another, filled with a value."""
+def full_like(x, /, fill_value, dtype=None, *, shape=None, device=None):
+    """An array with the shape of another, or a given one, filled with a value."""
     x = asarray(x)
-    return full(x.shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
+    return full(x.shape if shape is None else shape, fill_value, dtype=dtype or x.dtype, device=device or x.device)
 
 
-def zeros_like(x, /, dtype=None, *, device=None):
+def zeros_like(x, /, dtype=None, *, shape=None, device=None):
     """Zeros like another array."""
-    return full_like(x, 0, dtype=dtype, device=device)
+    return full_like(x, 0, dtype=dtype, shape=shape, device=device)
 
 
-def ones_like(x, /, dtype=None, *, device=None):
+def ones_like(x, /, dtype=None, *, shape=None, device=None):
     """Ones like another array."""
-    return full_like(x, 1, dtype=dtype, device=device)
+    return full_like(x, 1, dtype=dtype, shape=shape, device=device)
 
 
-def empty_like(x, /, dtype=None, *, device=None):
+def empty_like(x, /, dtype=None, *, shape=None, device=None):
     """An array with the shape of another and unspecified values."""
-    return zeros_like(x, dtype=dtype, device=device)
+    return zeros_like(x, dtype=dtype, shape=shape, device=device)
 
 
 def tril(x, /, k=0):
@@ -61,15 +62,13 @@ def triu(x, /, k=0):
     return asarray(x).triu(k=k)
 
 
-def meshgrid(*arrays, indexing="xy"):
-    """Coordinate grids from the coordinates along each axis."""
+def meshgrid(*arrays, indexing="xy", sparse=False, copy=True):
+    """Coordinate grids from the coordinates along each axis; ``sparse`` ones have extent 1 along the other axes."""
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
     arrays = [asarray(each) for each in arrays]
     if any(each.ndim > 1 for each in arrays):
         raise ShapeError("meshgrid: expected vectors")
-    if len({each.dtype for each in arrays}) > 1:
-        raise ArgumentError("meshgrid: expected arrays of the same dtype")
     rank = len(arrays)
     order = list(range(rank))
     if indexing == "xy" and rank > 1:
@@ -81,5 +80,6 @@ def meshgrid(*arrays, indexing="xy"):
     for each, axis in zip(arrays, order):
         aligned = [1] * rank
         aligned[axis] = each.size
-        grids.append(each.reshape(tuple(aligned)).broadcast_to(tuple(shape)))
-    return grids
+        aligned = each.reshape(tuple(aligned))
+        grids.append(aligned if sparse else aligned.broadcast_to(tuple(shape)))
+    return tuple(grids)

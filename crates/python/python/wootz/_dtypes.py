@@ -71,7 +71,7 @@ def finfo(type, /):
     """The limits of a floating-point dtype."""
     dtype = _dtype_of(type)
     if dtype not in _FLOATS:
-        raise DTypeError(f"finfo: {dtype} is not a floating-point dtype")
+        raise ArgumentError(f"finfo: {dtype} is not a floating-point dtype")
     digits, lowest, largest = _FLOATS[dtype]
     return finfo_object(dtype.itemsize * 8, 2.0**-digits, largest, -largest, 2.0**lowest, dtype)
 
@@ -84,7 +84,7 @@ def iinfo(type, /):
         return iinfo_object(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), dtype)
     if dtype.kind == "u":
         return iinfo_object(bits, 2**bits - 1, 0, dtype)
-    raise DTypeError(f"iinfo: {dtype} is not an integer dtype")
+    raise ArgumentError(f"iinfo: {dtype} is not an integer dtype")
 
 
 _KINDS = {

@@ -5,7 +5,7 @@ import math as _math
 
 from . import _native
 from ._dtypes import result_type
-from ._manipulation import _axis, concat, moveaxis
+from ._manipulation import _axis, _is_integer, concat, moveaxis
 from ._native import asarray
 from .errors import ArgumentError, DTypeError, ShapeError
 
@@ -145,7 +145,7 @@ def logaddexp2(x1, x2, /):
     return _native.logaddexp(x1 * _math.log(2), x2 * _math.log(2)) / _math.log(2)
 
 
-def nan_to_num(x, /, nan=0.0, posinf=None, neginf=None):
+def nan_to_num(x, /, nan=0.0, posinf=None, neginf=None, *, copy=True):
     """Replaces NaN and infinities: by default with 0 and the dtype's limits."""
     from ._dtypes import finfo
 
@@ -208,41 +208,41 @@ def lcm(x1, x2, /):
     return a // _native.where(common == 0, 1, common) * b
 
 
-def outer(x1, x2, /):
+def outer(a, /, b):
     """The outer product of two arrays, flattened."""
-    return asarray(x1).flatten().expand_dims(1) * asarray(x2).flatten()
+    return asarray(a).flatten().expand_dims(1) * asarray(b).flatten()
 
 
-def inner(x1, x2, /):
+def inner(a, /, b):
     """The sum of products over the last axes of two arrays."""
     from ._products import tensordot
 
-    x1, x2 = asarray(x1), asarray(x2)
-    if x1.ndim == 0 or x2.ndim == 0:
-        return x1 * x2
-    return tensordot(x1, x2, axes=((-1,), (-1,)))
+    a, b = asarray(a), asarray(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return tensordot(a, b, axes=((-1,), (-1,)))
 
 
-def dot(x1, x2, /):
+def dot(a, /, b):
     """The product over the last axis of one array and the second to last of another (or its only axis)."""
     from ._products import tensordot
 
-    x1, x2 = asarray(x1), asarray(x2)
-    if x1.ndim == 0 or x2.ndim == 0:
-        return x1 * x2
-    return tensordot(x1, x2, axes=((-1,), (-2 if x2.ndim > 1 else -1,)))
+    a, b = asarray(a), asarray(b)
+    if a.ndim == 0 or b.ndim == 0:
+        return a * b
+    return tensordot(a, b, axes=((-1,), (-2 if b.ndim > 1 else -1,)))
 
 
-def vdot(x1, x2, /):
+def vdot(a, /, b):
     """The dot product of two flattened arrays."""
-    return dot(asarray(x1).flatten(), asarray(x2).flatten())
+    return dot(asarray(a).flatten(), asarray(b).flatten())
 
 
-def cross(x1, x2, /, axis=-1):
+def cross(a, /, b, axis=-1):
     """The cross product of three-element vectors along an axis."""
     from . import linalg
 
-    return linalg.cross(x1, x2, axis=axis)
+    return linalg.cross(a, b, axis=axis)
 
 
 def ediff1d(x, /, to_end=None, to_begin=None):
@@ -266,7 +266,7 @@ def trapezoid(y, /, x=None, dx=1.0, axis=-1):
 def gradient(f, /, *spacing, axis=None):
     """Gradients by central differences, one-sided at the ends: one array per axis."""
     f = _float(f)
-    axes = range(f.ndim) if axis is None else [axis] if isinstance(axis, int) else list(axis)
+    axes = range(f.ndim) if axis is None else [axis] if _is_integer(axis) else list(axis)
     spacing = list(spacing) * len(axes) if len(spacing) == 1 else list(spacing) or [1.0] * len(axes)
     if len(spacing) != len(axes):
         raise ArgumentError(f"gradient: got {len(spacing)} spacings for {len(axes)} axes")
@@ -288,7 +288,7 @@ def gradient(f, /, *spacing, axis=None):
     return found[0] if len(found) == 1 else tuple(found)
 
 
-def convolve(x, v, /, mode="full"):
+def convolve(x, /, v, mode="full"):
     """The convolution of two vectors: ``full``, ``same`` or ``valid``."""
     x, v = asarray(x), asarray(v)
     if x.ndim > 1 or v.ndim > 1 or x.size == 0 or v.size == 0:
@@ -313,7 +313,7 @@ def convolve(x, v, /, mode="full"):
     raise ArgumentError(f"convolve: mode must be full, same or valid, not {mode!r}")
 
 
-def correlate(x, v, /, mode="valid"):
+def correlate(x, /, v, mode="valid"):
     """The cross-correlation of two vectors."""
     x, v = asarray(x), asarray(v)
     if x.size < v.size:
@@ -321,7 +321,7 @@ def correlate(x, v, /, mode="valid"):
     return convolve(x, v[::-1], mode)
 
 
-def interp(x, xp, fp, /, left=None, right=None):
+def interp(x, /, xp, fp, left=None, right=None):
     """Linear interpolation between points, constant outside."""
     from ._searching import searchsorted
 
@@ -337,7 +337,7 @@ def interp(x, xp, fp, /, left=None, right=None):
     return _native.where(x >= xp[-1], fp[-1] if right is None else _native.where(x > xp[-1], right, fp[-1]), found)
 
 
-def polyval(p, x, /):
+def polyval(p, /, x):
     """Evaluates a polynomial, highest power first, by Horner's rule."""
     p, x = asarray(p), asarray(x)
     value = x * 0

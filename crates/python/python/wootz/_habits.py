@@ -55,16 +55,27 @@ def frombuffer(buffer, dtype="float32", count=-1, offset=0):
 __all__ = sorted([*ALIASES, "apply_along_axis", "copy", "frombuffer", "fromiter", "iterable"])
 
 
+def _like(values, array):
+    """Values of an array's dtype, on its device. Numbers have to fit; arrays are cast."""
+    return asarray(values, dtype=array.dtype, device=array.device)
+
+
 class _At:
     """Updates at positions, each returning a new array: ``x.at[2:5].add(1)``. Repeated positions are applied repeatedly."""
 
-    __slots__ = ("_array", "_key")
+    __slots__ = ("_array", "_chosen")
 
-    def __init__(self, array, key=None):
-        self._array, self._key = array, key
+    def __init__(self, array, chosen=()):
+        self._array, self._chosen = array, chosen
 
     def __getitem__(self, key):
-        return _At(self._array, key)
+        return _At(self._array, (key,))
+
+    @property
+    def _key(self):
+        if not self._chosen:
+            raise ArgumentError("at: which positions? x.at[2:5].add(1) adds to three")
+        return self._chosen[0]
 
     def _places(self):
         """The positions in the flattened array that the key selects, one per element."""
@@ -79,7 +90,7 @@ class _At:
 
     def _combined(self, values, combine):
         array, places = self._array, self._places()
-        values = asarray(values, device=array.device).astype(array.dtype).broadcast_to(places.shape)
+        values = _like(values, array).broadcast_to(places.shape)
         return combine(array.flatten(), places.flatten(), values.flatten()).reshape(array.shape)
 
     def add(self, values):
@@ -88,12 +99,12 @@ class _At:
 
     def subtract(self, values):
         """A copy with values subtracted at these positions."""
-        return self.add(-asarray(values))
+        return self._combined(values, lambda flat, places, values: flat.scatter_add(places, -values, axis=0))
 
     def _ordered(self, values, reduce):
         """Combines the values for the same position first, by sorting them next to each other."""
         array, places = self._array, self._places().flatten().numpy()
-        values = asarray(values).astype(array.dtype).broadcast_to(self._places().shape).flatten()
+        values = _like(values, array).broadcast_to(self._places().shape).flatten()
         flat = array.flatten()
         order = _native.asarray(places).argsort()
         sorted_places, sorted_values = _native.asarray(places).take(order, axis=0), values.take(order, axis=0)
@@ -157,12 +168,19 @@ def _method(name):
 
 
 #: Array methods that call the function of the same name.
-METHODS = ["argpartition", "compress", "dot", "median", "moveaxis", "nonzero", "partition", "ptp", "put", "ravel", "searchsorted", "split", "swapaxes"]
+METHODS = [
+    "argpartition", "choose", "diagonal", "dot", "median", "moveaxis", "nonzero", "partition", "ptp", "put", "ravel", "repeat",
+    "searchsorted", "split", "swapaxes", "trace",
+]
 for _name in METHODS:
     setattr(Array, _name, _method(_name))
 Array.view = view
 Array.at = property(_At, doc="Updates at positions, each returning a new array: ``x.at[2:5].add(1)``.")
 Array.round = lambda self, decimals=0: _namespace().round(self, decimals)
+Array.__round__ = lambda self, decimals=None: self.item().__round__(decimals) if decimals is None else self.round(decimals)
+Array.__divmod__ = lambda self, other: (self // other, self % other)
+Array.__rdivmod__ = lambda self, other: (other // self, other % self)
+Array.compress = lambda self, condition, axis=None: _namespace().compress(condition, self, axis)
 Array.conj = Array.conjugate = lambda self: self
 Array.flat = property(lambda self: iter(self.flatten()), doc="The flattened array.")
 Array.real = property(lambda self: self, doc="The real part: the array itself.")

@@ -20,6 +20,11 @@ def _axis(name, axis, rank):
     return axis % rank
 
 
+def _is_integer(value):
+    """Whether a value is one integer: Python's, NumPy's, or a zero-dimensional array's."""
+    return hasattr(value, "__index__") and getattr(value, "ndim", 0) == 0
+
+
 def _tuple(axis):
     return tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
 
@@ -112,7 +117,7 @@ def transpose(x, /, axes=None):
     return asarray(x).transpose(*(() if axes is None else (tuple(axes),)))
 
 
-def moveaxis(x, source, destination, /):
+def moveaxis(x, /, source, destination):
     """Moves axes to other positions; the others keep their order."""
     x = asarray(x)
     source = [_axis("moveaxis", a, x.ndim) for a in _tuple(source)]
@@ -150,13 +155,13 @@ def roll(x, /, shift, axis=None):
     return x
 
 
-def repeat(x, repeats, /, axis=None):
+def repeat(x, /, repeats, axis=None):
     """Repeats each element along an axis. Counts given as an array are evaluated."""
     x = asarray(x)
     if axis is None:
         x, axis = x.flatten(), 0
     axis = _axis("repeat", axis, x.ndim)
-    if isinstance(repeats, Array) or isinstance(repeats, (tuple, list)):
+    if not _is_integer(repeats):
         counts = asarray(repeats)
         if counts.dtype.kind not in "iu":
             raise ArgumentError(f"repeat: counts must be integers, not {counts.dtype}")
@@ -172,14 +177,14 @@ def repeat(x, repeats, /, axis=None):
     return x._repeat(repeats, axis)
 
 
-def tile(x, repetitions, /):
+def tile(x, /, reps):
     """Repeats the array along its axes."""
     x = asarray(x)
-    repetitions = _tuple(repetitions)
-    rank = max(x.ndim, len(repetitions))
-    repetitions = (1,) * (rank - len(repetitions)) + tuple(repetitions)
+    reps = _tuple(reps)
+    rank = max(x.ndim, len(reps))
+    reps = (1,) * (rank - len(reps)) + tuple(reps)
     x = x.reshape((1,) * (rank - x.ndim) + x.shape)
-    for axis, times in enumerate(repetitions):
+    for axis, times in enumerate(reps):
         if times < 0:
             raise ArgumentError(f"tile: invalid count {times}")
         if times != 1:
@@ -189,9 +194,9 @@ def tile(x, repetitions, /):
 
 def _widths(widths, rank):
     """``(before, after)`` per axis."""
-    if isinstance(widths, int):
+    if _is_integer(widths):
         widths = [(widths, widths)] * rank
-    elif len(widths) == 2 and _builtins.all(isinstance(width, int) for width in widths):
+    elif len(widths) == 2 and _builtins.all(map(_is_integer, widths)):
         widths = [tuple(widths)] * rank
     elif len(widths) == 1:
         first = _tuple(widths[0])
@@ -199,6 +204,21 @@ def _widths(widths, rank):
     if _builtins.any(width < 0 for pair in widths for width in pair):
         raise ArgumentError("pad: widths must not be negative")
     return [tuple(pair) for pair in widths]
+
+
+def _pad_constant(x, widths, values):
+    """Pads with one value, a pair for before and after, or a pair per axis."""
+    filled = asarray(values)
+    # What does not fit the dtype is refused here.
+    filled = asarray(values, dtype=x.dtype, device=x.device) if not isinstance(values, Array) else filled.astype(x.dtype)
+    if filled.ndim == 0:
+        return x.pad(widths, filled.item())
+    pairs = filled.broadcast_to((x.ndim, 2)).tolist()
+    for axis, ((before, after), (first, last)) in enumerate(zip(widths, pairs)):
+        for width, value in (((before, 0), first), ((0, after), last)):
+            if width != (0, 0):
+                x = x.pad([width if each == axis else (0, 0) for each in range(x.ndim)], value)
+    return x
 
 
 def _source(mode, extent, before, after):
@@ -218,15 +238,15 @@ def _source(mode, extent, before, after):
     return _native.where(folded < extent, folded, mirrored)
 
 
-def pad(x, /, widths, mode="constant", *, value=0, constant_values=None):
+def pad(x, /, pad_width, mode="constant", *, constant_values=0, value=None):
     """Pads an array: ``(before, after)`` per axis, or one pair or one width for all axes.
 
-    ``mode`` says which: ``constant`` (``value``), ``edge``, ``reflect``, ``symmetric`` or ``wrap``.
+    ``mode`` says which: ``constant`` (``constant_values``, one or per side or axis; MLX's ``value`` is the same), ``edge``, ``reflect``, ``symmetric`` or ``wrap``.
     """
     x = asarray(x)
-    widths = _widths(widths, x.ndim)
+    widths = _widths(pad_width, x.ndim)
     if mode == "constant":
-        return x.pad(widths, value if constant_values is None else constant_values)
+        return _pad_constant(x, widths, constant_values if value is None else value)
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
         raise ArgumentError(f"pad: mode must be constant, edge, reflect, symmetric or wrap, not {mode!r}")
     if len(widths) != x.ndim:

@@ -3,7 +3,7 @@
 import builtins as _builtins
 
 from . import _native
-from ._manipulation import _axis, concat, moveaxis
+from ._manipulation import _axis, _is_integer, concat, moveaxis
 from ._native import asarray
 from ._statistics import _off, std, var
 from .errors import ArgumentError, DTypeError, ShapeError
@@ -39,7 +39,7 @@ def average(x, /, axis=None, weights=None, returned=False, *, keepdims=False):
         return (mean, mean * 0 + x.size / _builtins.max(mean.size, 1)) if returned else mean
     weights = asarray(weights, device=x.device)
     if weights.shape != x.shape:
-        if not isinstance(axis, int) or weights.ndim != 1:
+        if axis is None or not _is_integer(axis) or weights.ndim != 1:
             raise ShapeError(f"average: weights of shape {weights.shape} for {x.shape} need a single axis")
         place = [1] * x.ndim
         place[axis] = weights.size
@@ -122,12 +122,12 @@ def _quantile(what, x, q, axis, method, keepdims, skip_nan=False, scale=1.0):
     return joined.reshape(q.shape + joined.shape[1:])
 
 
-def quantile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def quantile(x, /, q, axis=None, *, method="linear", keepdims=False):
     """The quantiles of an array; ``q`` from 0 to 1."""
     return _quantile("quantile", x, q, axis, method, keepdims)
 
 
-def percentile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def percentile(x, /, q, axis=None, *, method="linear", keepdims=False):
     """The percentiles of an array; ``q`` from 0 to 100."""
     return _quantile("percentile", x, q, axis, method, keepdims, scale=100.0)
 
@@ -137,12 +137,12 @@ def median(x, /, axis=None, keepdims=False):
     return _quantile("median", x, 0.5, axis, "linear", keepdims)
 
 
-def nanquantile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def nanquantile(x, /, q, axis=None, *, method="linear", keepdims=False):
     """:func:`quantile`, ignoring NaN."""
     return _quantile("nanquantile", x, q, axis, method, keepdims, True)
 
 
-def nanpercentile(x, q, /, axis=None, *, method="linear", keepdims=False):
+def nanpercentile(x, /, q, axis=None, *, method="linear", keepdims=False):
     """:func:`percentile`, ignoring NaN."""
     return _quantile("nanpercentile", x, q, axis, method, keepdims, True, 100.0)
 
@@ -245,7 +245,7 @@ def bincount(x, /, weights=None, minlength=0):
 
 def histogram_bin_edges(x, /, bins=10, range=None):
     """The bin edges: equal widths over the range of the elements, or those given."""
-    if not isinstance(bins, int):
+    if not _is_integer(bins):
         return asarray(bins)
     if bins <= 0:
         raise ArgumentError(f"histogram: invalid number of bins: {bins}")
@@ -283,7 +283,7 @@ def histogram(x, /, bins=10, range=None, density=False, weights=None):
     dtype = edges.dtype.promote(flat.dtype) or edges.dtype
     flat, edges_ = flat.astype(dtype), edges.astype(dtype)
     count = edges.size - 1
-    if isinstance(bins, int):
+    if _is_integer(bins):
         place = _even_bin(flat, edges_, count)
     else:
         place = searchsorted(edges_, flat, side="right") - 1
@@ -301,7 +301,7 @@ def histogram(x, /, bins=10, range=None, density=False, weights=None):
     return found, edges
 
 
-def digitize(x, bins, /, right=False):
+def digitize(x, /, bins, right=False):
     """The index of the bin that each element falls into; ``bins`` are monotonic."""
     from ._searching import searchsorted
 
@@ -333,5 +333,5 @@ def corrcoef(x, y=None, /, rowvar=True):
     found = cov(x, y, rowvar)
     if found.ndim == 0:
         return found / found
-    spread = _native.sqrt(found.diagonal())
+    spread = _native.sqrt(found._diagonal())
     return (found / spread.expand_dims(1) / spread).clip(-1, 1)

@@ -130,11 +130,13 @@ class Array:
     def ceil(self) -> Array:
         """The smallest integer not less than each element."""
         ...
+    def choose(self, *args: Any, **kwargs: Any) -> Any:
+        """See :func:`wootz.choose`."""
+        ...
     def clip(self, min: Any = ..., max: Any = ...) -> Array:
         """Each element clamped to the range from ``min`` to ``max``; either bound may be omitted."""
         ...
     def compress(self, *args: Any, **kwargs: Any) -> Any:
-        """See :func:`wootz.compress`."""
         ...
     def conj(self, *args: Any, **kwargs: Any) -> Any:
         ...
@@ -172,8 +174,8 @@ class Array:
     def device(self) -> Device:
         """The device that computes the array."""
         ...
-    def diagonal(self, offset: int = ...) -> Array:
-        """Diagonal ``offset`` of the last two axes."""
+    def diagonal(self, *args: Any, **kwargs: Any) -> Any:
+        """See :func:`wootz.diagonal`."""
         ...
     def div(self, other: Any, /) -> Array:
         """True division; integer operands are converted to f32 first."""
@@ -256,8 +258,8 @@ class Array:
     def isnan(self) -> Array:
         """Whether each element is NaN."""
         ...
-    def item(self) -> bool | int | float:
-        """The only element, as a Python number."""
+    def item(self, *at: Any) -> bool | int | float:
+        """The only element as a Python number, or the one at a position of the flattened array, or at coordinates."""
         ...
     @property
     def itemsize(self) -> int:
@@ -318,7 +320,7 @@ class Array:
     def maximum(self, other: Any, /) -> Array:
         """The larger of two elements; NaN if either is NaN."""
         ...
-    def mean(self, axis: int | Sequence[int] | None = ..., keepdims: bool = ...) -> Array:
+    def mean(self, axis: int | Sequence[int] | None = ..., keepdims: bool = ..., *, dtype: Any = ...) -> Array:
         """The mean along axes; NaN if there are no elements."""
         ...
     def median(self, *args: Any, **kwargs: Any) -> Any:
@@ -393,6 +395,9 @@ class Array:
     def remainder(self, other: Any, /) -> Array:
         """The remainder of floor division, with the divisor's sign. An integer divisor of zero is an error."""
         ...
+    def repeat(self, *args: Any, **kwargs: Any) -> Any:
+        """See :func:`wootz.repeat`."""
+        ...
     def reshape(self, *shape: int | Sequence[int]) -> Array:
         """The same elements in another shape; one extent may be -1."""
         ...
@@ -463,7 +468,7 @@ class Array:
     def squeeze(self, axis: int | Sequence[int] | None = ...) -> Array:
         """Removes axes of extent 1: the given ones, or all."""
         ...
-    def std(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ...) -> Array:
+    def std(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ..., dtype: Any = ...) -> Array:
         """The standard deviation along axes, with ``correction`` subtracted from the count."""
         ...
     @property
@@ -503,8 +508,8 @@ class Array:
     def top_k(self, k: int, axis: int | Sequence[int] | None = ...) -> tuple[Array, Array]:
         """The ``k`` largest elements along an axis, largest first, and their positions."""
         ...
-    def trace(self, offset: int = ...) -> Array:
-        """The sum of a diagonal of the last two axes."""
+    def trace(self, *args: Any, **kwargs: Any) -> Any:
+        """See :func:`wootz.trace`."""
         ...
     def transpose(self, *axes: Any) -> Array:
         """Permutes the axes; reverses them if none are given."""
@@ -518,7 +523,7 @@ class Array:
     def trunc(self) -> Array:
         """Each element rounded towards zero."""
         ...
-    def var(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ...) -> Array:
+    def var(self, axis: int | Sequence[int] | None = ..., correction: float = ..., keepdims: bool = ..., *, ddof: Any = ..., dtype: Any = ...) -> Array:
         """The variance along axes, with ``correction`` subtracted from the count."""
         ...
     def view(self, *args: Any, **kwargs: Any) -> Any:
@@ -661,8 +666,8 @@ def get_num_threads() -> int:
     """The number of CPU threads."""
     ...
 
-def linspace(start: Any, stop: Any, /, num: int = ..., *, dtype: Any = ..., device: Any = ..., endpoint: bool = ...) -> Array:
-    """``num`` evenly spaced numbers from ``start`` to ``stop``, including ``stop`` if ``endpoint``."""
+def linspace(start: Any, stop: Any, num: int = ..., endpoint: bool = ..., *, dtype: Any = ..., device: Any = ...) -> Array:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, including ``stop`` if ``endpoint``; integers are rounded down."""
     ...
 
 def load_npy(path: str | PathLike[str], *, device: Any = ...) -> Array:
@@ -739,8 +744,8 @@ def ceil(x: ArrayLike, /) -> Array:
     """The smallest integer not less than each element."""
     ...
 
-def clip(x: ArrayLike, /, min: Any = ..., max: Any = ...) -> Array:
-    """Each element clamped to the range from ``min`` to ``max``; either bound may be omitted. The dtype is unchanged."""
+def clip(x: ArrayLike, /, min: Any = ..., max: Any = ..., *, a_min: Any = ..., a_max: Any = ...) -> Array:
+    """Each element clamped to the range from ``min`` to ``max``; either bound may be omitted. The dtype is unchanged. NumPy's ``a_min`` and ``a_max`` are other names of the bounds."""
     ...
 
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -987,8 +992,8 @@ def trunc(x: ArrayLike, /) -> Array:
     """Each element rounded towards zero."""
     ...
 
-def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """a where the condition holds, b elsewhere."""
+def where(condition: ArrayLike, x1: ArrayLike = ..., x2: ArrayLike = ..., /) -> Array:
+    """x where the condition holds, y elsewhere. With a condition alone, where it holds, like ``nonzero``."""
     ...
 
 def __getattr__(name: str) -> Any: ...

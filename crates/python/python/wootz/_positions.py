@@ -4,9 +4,9 @@ import builtins as _builtins
 
 from . import _native
 from ._creation import zeros
-from ._manipulation import _axis, broadcast_arrays, broadcast_shapes, stack
+from ._manipulation import _axis, _is_integer, broadcast_arrays, broadcast_shapes, stack
 from ._native import Array, asarray
-from ._searching import _flat_without
+from ._searching import _flat_without, _placed
 from .errors import ArgumentError, ConversionError, OutOfRangeError, ShapeError
 
 __all__ = [
@@ -73,30 +73,30 @@ def lexsort(keys, /, axis=-1):
     return order
 
 
-def compress(condition, x, /, axis=None):
+def compress(condition, /, a, axis=None):
     """The slices along an axis where a condition holds. Evaluates the condition."""
-    x = asarray(x)
+    a = asarray(a)
     if axis is None:
-        x, axis = x.flatten(), 0
-    return x.take(asarray(condition)._nonzero()[:, 0], axis=axis)
+        a, axis = a.flatten(), 0
+    return a.take(asarray(condition)._nonzero()[:, 0], axis=axis)
 
 
-def extract(condition, x, /):
+def extract(condition, /, arr):
     """The elements where a condition holds, flattened. Evaluates the condition."""
-    return compress(asarray(condition).flatten(), x)
+    return compress(asarray(condition).flatten(), arr)
 
 
-def select(conditions, choices, default=0):
+def select(condlist, choicelist, default=0):
     """Each element from the first of several choices whose condition holds."""
-    if len(conditions) != len(choices) or not choices:
-        raise ArgumentError(f"select: got {len(conditions)} conditions for {len(choices)} choices")
+    if len(condlist) != len(choicelist) or not choicelist:
+        raise ArgumentError(f"select: got {len(condlist)} conditions for {len(choicelist)} choices")
     result = default
-    for condition, choice in zip(reversed(list(conditions)), reversed(list(choices))):
+    for condition, choice in zip(reversed(list(condlist)), reversed(list(choicelist))):
         result = _native.where(asarray(condition), choice, result)
     return result
 
 
-def choose(index, choices, /, mode="raise"):
+def choose(index, /, choices, mode="raise"):
     """Each element from the choice that an integer array selects."""
     index = asarray(index)
     choices = [asarray(each) for each in choices]
@@ -127,18 +127,18 @@ def _own(what, x):
     return x
 
 
-def put(x, indices, values, /):
-    """Sets elements of the flattened array by position, in place; values repeat as needed."""
+def put(x, /, ind, v, mode="raise"):
+    """Sets elements of the flattened array by position, in place; values repeat as needed. ``mode`` as in :func:`take`."""
     x = _own("put", x)
     from ._rearranging import resize
 
-    indices = asarray(indices).flatten()
     flat = x.flatten()
-    flat[indices] = resize(asarray(values, dtype=x.dtype, device=x.device), indices.size)
+    ind = _placed("put", asarray(ind).flatten(), flat, 0, mode)
+    flat[ind] = resize(asarray(v, dtype=x.dtype, device=x.device), ind.size)
     x._set(flat.reshape(x.shape))
 
 
-def put_along_axis(x, indices, values, /, axis=-1):
+def put_along_axis(x, /, indices, values, axis=-1):
     """Sets elements by position along an axis, in place: the inverse of :func:`take_along_axis`; of the flattened array without an
     axis."""
     x = _own("put_along_axis", x)
@@ -150,7 +150,9 @@ def put_along_axis(x, indices, values, /, axis=-1):
     axis = _axis("put_along_axis", axis, x.ndim)
     indices = asarray(indices)
     values = asarray(values, dtype=x.dtype, device=x.device)
-    shape_ = broadcast_shapes(indices.shape, values.shape)
+    # Like NumPy, indices extend over the other axes; so do values.
+    whole = tuple(indices.shape[each] if each == axis else x.shape[each] for each in range(x.ndim)) if indices.ndim == x.ndim else ()
+    shape_ = broadcast_shapes(indices.shape, whole)
     key = []
     for each in range(x.ndim):
         if each == axis:
@@ -162,7 +164,7 @@ def put_along_axis(x, indices, values, /, axis=-1):
     x[tuple(key)] = values.broadcast_to(shape_)
 
 
-def putmask(x, mask, values, /):
+def putmask(x, /, mask, values):
     """Sets elements where a mask is true, in place, to the values at the same positions; values repeat as needed."""
     from ._rearranging import resize
 
@@ -171,33 +173,33 @@ def putmask(x, mask, values, /):
     x._set(_native.where(asarray(mask).astype("bool"), values, x))
 
 
-def place(x, mask, values, /):
+def place(x, /, mask, vals):
     """Sets elements where a mask is true, in place, to consecutive values. Evaluates the mask."""
     x = _own("place", x)
     found = flatnonzero(mask)
     if found.size:
-        put(x, found, values)
+        put(x, found, vals)
 
 
-def copyto(to, source, /, where=True):
+def copyto(to, /, src, *, where=True):
     """Copies the values of another array into this one, in place."""
     to = _own("copyto", to)
-    source = asarray(source, dtype=to.dtype, device=to.device).broadcast_to(to.shape)
-    to._set(source if where is True else _native.where(asarray(where), source, to))
+    src = asarray(src, dtype=to.dtype, device=to.device).broadcast_to(to.shape)
+    to._set(src if where is True else _native.where(asarray(where), src, to))
 
 
-def fill_diagonal(x, value, /):
+def fill_diagonal(x, /, val):
     """Sets the main diagonal of a matrix, in place."""
     x = _own("fill_diagonal", x)
     if x.ndim != 2:
         raise ShapeError(f"fill_diagonal: expected a matrix, not shape {x.shape}")
     rows = _native.arange(x.shape[0], device=x.device).expand_dims(1)
-    value = asarray(value, dtype=x.dtype, device=x.device)
-    if value.ndim:
+    val = asarray(val, dtype=x.dtype, device=x.device)
+    if val.ndim:
         from ._rearranging import resize
 
-        value = resize(value, _builtins.min(x.shape)).pad([(0, x.shape[0] - _builtins.min(x.shape))]).expand_dims(1)
-    x._set(_native.where(rows == _native.arange(x.shape[1], device=x.device), value, x))
+        val = resize(val, _builtins.min(x.shape)).pad([(0, x.shape[0] - _builtins.min(x.shape))]).expand_dims(1)
+    x._set(_native.where(rows == _native.arange(x.shape[1], device=x.device), val, x))
 
 
 def indices(dimensions, dtype="int64"):
@@ -213,7 +215,7 @@ def indices(dimensions, dtype="int64"):
 
 def fromfunction(function, shape, *, dtype="float32", **kwargs):
     """An array computed from its coordinates."""
-    return function(*indices((shape,) if isinstance(shape, int) else shape, dtype), **kwargs)
+    return function(*indices((shape,) if _is_integer(shape) else shape, dtype), **kwargs)
 
 
 def ix_(*vectors):
@@ -266,7 +268,7 @@ def diag_indices_from(x, /):
     return diag_indices(x.shape[0], x.ndim)
 
 
-def unravel_index(index, shape, /):
+def unravel_index(index, /, shape):
     """Coordinates from positions in the flattened array."""
     index = asarray(index)
     found = []
@@ -276,10 +278,10 @@ def unravel_index(index, shape, /):
     return tuple(reversed(found))
 
 
-def ravel_multi_index(coordinates, shape, /, mode="raise"):
+def ravel_multi_index(coordinates, /, dims, mode="raise"):
     """Positions in the flattened array from coordinates."""
     position = 0
-    for axis, (each, extent) in enumerate(zip(coordinates, tuple(shape))):
+    for axis, (each, extent) in enumerate(zip(coordinates, tuple(dims))):
         each = asarray(each)
         if mode == "wrap":
             each = each % extent

@@ -1,6 +1,6 @@
 """Matrix products of the main namespace."""
 
-from ._manipulation import _axis, moveaxis
+from ._manipulation import _axis, _is_integer, moveaxis
 from ._dtypes import result_type
 from ._native import Array, asarray
 from .errors import ArgumentError, ShapeError
@@ -32,18 +32,18 @@ def vecdot(x1, x2, /, axis=-1):
     return (x1 * x2).sum(-1, dtype)
 
 
-def tensordot(x1, x2, /, axes=2):
+def tensordot(x1, /, b, axes=2):
     """The tensor contraction over pairs of axes: a number of them, or two sequences."""
-    x1, x2 = asarray(x1), asarray(x2)
-    dtype = result_type(x1, x2)
-    x1, x2 = x1.astype(dtype), x2.astype(dtype)
-    if isinstance(axes, int):
-        return x1._tensordot(x2, axes)
-    first, second = ([each] if isinstance(each, int) else list(each) for each in axes)
+    x1, b = asarray(x1), asarray(b)
+    dtype = result_type(x1, b)
+    x1, b = x1.astype(dtype), b.astype(dtype)
+    if _is_integer(axes):
+        return x1._tensordot(b, axes)
+    first, second = ([each] if _is_integer(each) else list(each) for each in axes)
     if len(first) != len(second):
         raise ArgumentError(f"tensordot: cannot contract {len(first)} axes with {len(second)}")
     first = [_axis("tensordot", a, x1.ndim) for a in first]
-    second = [_axis("tensordot", a, x2.ndim) for a in second]
+    second = [_axis("tensordot", a, b.ndim) for a in second]
     x1 = x1.transpose(tuple([a for a in range(x1.ndim) if a not in first] + first)) if x1.ndim else x1
-    x2 = x2.transpose(tuple(second + [a for a in range(x2.ndim) if a not in second])) if x2.ndim else x2
-    return x1._tensordot(x2, len(first))
+    b = b.transpose(tuple(second + [a for a in range(b.ndim) if a not in second])) if b.ndim else b
+    return x1._tensordot(b, len(first))

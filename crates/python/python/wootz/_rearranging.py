@@ -4,7 +4,7 @@ import builtins as _builtins
 
 from . import _native
 from ._creation import zeros
-from ._manipulation import _axis, broadcast_arrays, concat, expand_dims, flip, moveaxis, roll, stack, tile
+from ._manipulation import _axis, _is_integer, broadcast_arrays, concat, expand_dims, flip, moveaxis, roll, stack, tile
 from ._native import Array, asarray
 from .errors import ArgumentError, ShapeError
 
@@ -20,7 +20,7 @@ def ravel(x, /):
     return asarray(x).flatten()
 
 
-def swapaxes(x, axis1, axis2, /):
+def swapaxes(x, /, axis1, axis2):
     """Swaps two axes."""
     x = asarray(x)
     order = list(range(x.ndim))
@@ -117,7 +117,7 @@ def block(arrays, /):
 
 def _cuts(what, extent, sections, equal):
     """The bounds of the sections of an axis."""
-    if not isinstance(sections, int):
+    if not _is_integer(sections):
         return [0, *[_builtins.min(_builtins.max(int(at) + (extent if at < 0 else 0), 0), extent) for at in sections], extent]
     if sections <= 0:
         raise ArgumentError(f"{what}: invalid number of sections {sections}")
@@ -135,29 +135,29 @@ def _split(what, x, sections, axis, equal):
     return [x[front + (slice(start, _builtins.max(start, stop)),)] for start, stop in zip(cuts, cuts[1:])]
 
 
-def split(x, sections, /, axis=0):
+def split(x, /, indices_or_sections, axis=0):
     """Splits an axis into equal parts, or at positions."""
-    return _split("split", x, sections, axis, True)
+    return _split("split", x, indices_or_sections, axis, True)
 
 
-def array_split(x, sections, /, axis=0):
+def array_split(x, /, indices_or_sections, axis=0):
     """Splits an axis into nearly equal parts, or at positions."""
-    return _split("array_split", x, sections, axis, False)
+    return _split("array_split", x, indices_or_sections, axis, False)
 
 
-def hsplit(x, sections, /):
+def hsplit(x, /, indices_or_sections):
     """Splits along the second axis, or the only one."""
-    return split(x, sections, axis=0 if asarray(x).ndim == 1 else 1)
+    return split(x, indices_or_sections, axis=0 if asarray(x).ndim == 1 else 1)
 
 
-def vsplit(x, sections, /):
+def vsplit(x, /, indices_or_sections):
     """Splits along the first axis."""
-    return split(x, sections, axis=0)
+    return split(x, indices_or_sections, axis=0)
 
 
-def dsplit(x, sections, /):
+def dsplit(x, /, indices_or_sections):
     """Splits along the third axis."""
-    return split(x, sections, axis=2)
+    return split(x, indices_or_sections, axis=2)
 
 
 def fliplr(x, /):
@@ -183,7 +183,7 @@ def rot90(x, /, k=1, axes=(0, 1)):
     return flip(swapaxes(x, first, second), axis=second) if k % 4 else x
 
 
-def append(x, values, /, axis=None):
+def append(x, /, values, axis=None):
     """Appends values to an array; both are flattened if no axis is given."""
     return concat([asarray(x), asarray(values)], axis=axis)
 
@@ -207,31 +207,31 @@ def _positions(what, index, extent):
     return [at + extent if at < 0 else at for at in found]
 
 
-def delete(x, index, /, axis=None):
+def delete(x, /, obj, axis=None):
     """An array with positions along an axis removed."""
     x, axis = _flat_without(x, axis)
-    gone = set(_positions("delete", index, x.shape[axis]))
+    gone = set(_positions("delete", obj, x.shape[axis]))
     if x.shape[axis] in gone:
         raise ArgumentError(f"delete: position {x.shape[axis]} is out of range")
     kept = [at for at in range(x.shape[axis]) if at not in gone]
     return x.take(asarray(kept, dtype="int64", device=x.device), axis=axis)
 
 
-def insert(x, index, values, /, axis=None):
+def insert(x, /, obj, values, axis=None):
     """An array with values inserted before positions along an axis."""
     x, axis = _flat_without(x, axis)
     axis = _axis("insert", axis, x.ndim)
     extent = x.shape[axis]
     values = asarray(values, dtype=x.dtype, device=x.device)
-    if isinstance(index, int):
-        at = _positions("insert", index, extent)[0]
+    if _is_integer(obj):
+        at = _positions("insert", obj, extent)[0]
         if values.ndim < x.ndim:
             values = values.reshape((1,) * (x.ndim - values.ndim) + values.shape)
             values = moveaxis(values, 0, axis) if values.ndim > 1 and x.ndim > 1 else values
         shape = x.shape[:axis] + (values.shape[axis],) + x.shape[axis + 1 :]
         front = (slice(None),) * axis
         return concat([x[front + (slice(0, at),)], values.broadcast_to(shape), x[front + (slice(at, None),)]], axis=axis)
-    at = _positions("insert", index, extent)
+    at = _positions("insert", obj, extent)
     values = values.broadcast_to(x.shape[:axis] + (len(at),) + x.shape[axis + 1 :])
     # Old and new elements in their final order: a new one precedes the old one at its position.
     keys = [(2 * i + 1, i) for i in range(extent)] + [(2 * p, extent + j) for j, p in enumerate(at)]
@@ -239,16 +239,16 @@ def insert(x, index, values, /, axis=None):
     return concat([x, values], axis=axis).take(order, axis=axis)
 
 
-def resize(x, shape, /):
+def resize(x, /, new_shape):
     """An array of another size, filled with repeated copies."""
     x = asarray(x).flatten()
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    new_shape = (new_shape,) if _is_integer(new_shape) else tuple(new_shape)
     count = 1
-    for extent in shape:
+    for extent in new_shape:
         count *= extent
     if count == 0 or x.size == 0:
-        return zeros(shape, dtype=x.dtype, device=x.device)
-    return tile(x, -(-count // x.size))[:count].reshape(shape)
+        return zeros(new_shape, dtype=x.dtype, device=x.device)
+    return tile(x, -(-count // x.size))[:count].reshape(new_shape)
 
 
 def trim_zeros(x, /, trim="fb"):
@@ -260,16 +260,16 @@ def trim_zeros(x, /, trim="fb"):
     return x[found[0] if "f" in trim else 0 : found[-1] + 1 if "b" in trim else x.size]
 
 
-def diagonal(x, /, offset=0, axis1=-2, axis2=-1):
-    """A diagonal of two axes: by default the last two."""
+def diagonal(x, /, offset=0, axis1=0, axis2=1):
+    """A diagonal of two axes: by default the first two, as in NumPy (:func:`linalg.diagonal` takes the last two)."""
     x = asarray(x)
-    if (axis1, axis2) != (-2, -1):
+    if x.ndim != 2 or (axis1, axis2) != (0, 1):
         x = moveaxis(x, (axis1, axis2), (-2, -1))
-    return x.diagonal(offset)
+    return x._diagonal(offset)
 
 
-def trace(x, /, offset=0, axis1=-2, axis2=-1, dtype=None):
-    """The sum of a diagonal of two axes: by default the last two."""
+def trace(x, /, offset=0, axis1=0, axis2=1, dtype=None):
+    """The sum of a diagonal of two axes: by default the first two."""
     return diagonal(x, offset, axis1, axis2).sum(-1, dtype)
 
 
@@ -277,7 +277,7 @@ def diag(x, /, k=0):
     """A diagonal of a matrix, or a matrix with a given diagonal."""
     x = asarray(x)
     if x.ndim == 2:
-        return x.diagonal(k)
+        return x._diagonal(k)
     if x.ndim != 1:
         raise ShapeError(f"diag: expected a vector or a matrix, not shape {x.shape}")
     size = x.size + abs(k)
@@ -292,26 +292,26 @@ def diagflat(x, /, k=0):
     return diag(ravel(x), k)
 
 
-def tri(n, m=None, k=0, dtype="float32"):
+def tri(N, M=None, k=0, dtype="float32"):
     """Ones on and below a diagonal, zeros above."""
-    rows = _native.arange(n).expand_dims(1)
-    return (_native.arange(n if m is None else m) <= rows + k).astype(dtype)
+    rows = _native.arange(N).expand_dims(1)
+    return (_native.arange(N if M is None else M) <= rows + k).astype(dtype)
 
 
-def vander(x, /, n=None, increasing=False):
+def vander(x, /, N=None, increasing=False):
     """The Vandermonde matrix: powers of a vector's elements as columns."""
     x = asarray(x)
-    n = x.size if n is None else n
-    powers = _native.arange(n, device=x.device)
-    powers = powers if increasing else n - 1 - powers
+    N = x.size if N is None else N
+    powers = _native.arange(N, device=x.device)
+    powers = powers if increasing else N - 1 - powers
     return x.expand_dims(1) ** powers.astype(x.dtype)
 
 
-def kron(x1, x2, /):
+def kron(x1, /, b):
     """The Kronecker product."""
-    x1, x2 = asarray(x1), asarray(x2)
-    rank = _builtins.max(x1.ndim, x2.ndim)
-    x1, x2 = (each.reshape((1,) * (rank - each.ndim) + each.shape) for each in (x1, x2))
+    x1, b = asarray(x1), asarray(b)
+    rank = _builtins.max(x1.ndim, b.ndim)
+    x1, b = (each.reshape((1,) * (rank - each.ndim) + each.shape) for each in (x1, b))
     outer = x1.reshape(tuple(part for extent in x1.shape for part in (extent, 1)))
-    inner = x2.reshape(tuple(part for extent in x2.shape for part in (1, extent)))
-    return (outer * inner).reshape(tuple(a * b for a, b in zip(x1.shape, x2.shape)))
+    inner = b.reshape(tuple(part for extent in b.shape for part in (1, extent)))
+    return (outer * inner).reshape(tuple(a * b for a, b in zip(x1.shape, b.shape)))

@@ -1,5 +1,6 @@
 """Searching and sorting."""
 
+from ._manipulation import _axis
 from ._native import asarray
 from .errors import ArgumentError
 
@@ -38,13 +39,13 @@ def nonzero(x, /):
     return tuple(found[:, axis] for axis in range(x.ndim))
 
 
-def sort(x, /, axis=-1, descending=False, stable=True):
+def sort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
     """The sorted elements along an axis, or of the flattened array; NaN sorts last. Always stable."""
     x, axis = _flat_without(x, axis)
     return x.sort(axis, descending)
 
 
-def argsort(x, /, axis=-1, descending=False, stable=True):
+def argsort(x, /, axis=-1, kind=None, *, descending=False, stable=True):
     """The indices that :func:`sort` would use. Always stable."""
     x, axis = _flat_without(x, axis)
     return x.argsort(axis, descending)
@@ -56,27 +57,38 @@ def top_k(x, /, k, axis=-1):
     return x.top_k(k, axis)
 
 
-def take(x, indices, /, axis=None):
-    """Elements along an axis by index; of the flattened array if no axis is given."""
-    x = asarray(x)
-    if axis is None:
-        x, axis = x.flatten(), 0
-    return x.take(asarray(indices), axis=axis)
+def take(x, /, indices, axis=None, *, mode="raise"):
+    """Elements along an axis by index; of the flattened array if no axis is given. ``mode`` says what becomes of indices that are
+    out of range: ``raise``, ``wrap`` or ``clip``."""
+    x, axis = _flat_without(x, axis)
+    return x.take(_placed("take", asarray(indices), x, axis, mode), axis=axis)
 
 
-def take_along_axis(x, indices, /, axis=-1):
+def _placed(name, indices, x, axis, mode):
+    """Indices into an axis, with those out of range brought back into it if that is asked for."""
+    if mode == "raise":
+        return indices
+    extent = x.shape[_axis(name, axis, x.ndim)]
+    if mode == "wrap":
+        return indices % extent
+    if mode == "clip":
+        return indices.clip(0, extent - 1)
+    raise ArgumentError(f"{name}: mode must be raise, wrap or clip, not {mode!r}")
+
+
+def take_along_axis(x, /, indices, axis=-1):
     """Elements along an axis by index, with separate indices for each position of the other axes; of the flattened array without an axis."""
     x, axis = _flat_without(x, axis)
     return x.take_along_axis(asarray(indices), axis=axis)
 
 
-def searchsorted(x1, x2, /, side="left", sorter=None):
-    """The insertion points of ``x2`` in the sorted vector ``x1``; NaN sorts last."""
+def searchsorted(x1, /, v, side="left", sorter=None):
+    """The insertion points of ``v`` in the sorted vector ``x1``; NaN sorts last."""
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', not {side!r}")
-    x1, x2 = asarray(x1), asarray(x2)
+    x1, v = asarray(x1), asarray(v)
     if x1.ndim != 1:
         raise ArgumentError(f"searchsorted: expected a vector to search, not shape {x1.shape}")
     if sorter is not None:
         x1 = x1.take(asarray(sorter), axis=0)
-    return x1._search_sorted(x2, side == "right")
+    return x1._search_sorted(v, side == "right")

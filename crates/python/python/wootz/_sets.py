@@ -32,6 +32,19 @@ def unique_all(x, /):
 
     NaN differs from itself, so each NaN is unique; -0.0 equals 0.0.
     """
+    return all_of(x, False)
+
+
+def _starts(ordered, equal_nan):
+    """Which sorted elements differ from the one before."""
+    new = ordered[1:] != ordered[:-1]
+    if equal_nan and ordered.dtype.kind == "f":
+        new = _native.logical_and(new, ordered[:-1] == ordered[:-1])
+    return concat([_native.full((1,), True, device=ordered.device), new])
+
+
+def all_of(x, equal_nan):
+    """:func:`unique_all`, which may count all NaN as one."""
     x = asarray(x)
     flat = x.flatten()
     if flat.size == 0:
@@ -39,7 +52,7 @@ def unique_all(x, /):
         return UniqueAll(flat, none, none.reshape(x.shape), none)
     order = flat.argsort()
     ordered = flat.take(order, axis=0)
-    first = concat([_native.full((1,), True, device=x.device), ordered[1:] != ordered[:-1]])
+    first = _starts(ordered, equal_nan)
     starts = first._nonzero()[:, 0]
     ends = concat([starts[1:], asarray([flat.size], device=x.device)])
     rank = first.astype("int64").cumsum(0) - 1
@@ -47,13 +60,12 @@ def unique_all(x, /):
     return UniqueAll(ordered.take(starts, axis=0), order.take(starts, axis=0), inverse.reshape(x.shape), ends - starts)
 
 
-def _runs(x):
+def _runs(x, equal_nan=False):
     """The sorted elements, and where each unique value starts."""
     ordered = asarray(x).flatten().sort()
     if ordered.size == 0:
         return ordered, _native.full((0,), 0, dtype="int64", device=ordered.device)
-    first = concat([_native.full((1,), True, device=ordered.device), ordered[1:] != ordered[:-1]])
-    return ordered, first._nonzero()[:, 0]
+    return ordered, _starts(ordered, equal_nan)._nonzero()[:, 0]
 
 
 def unique_counts(x, /):
@@ -73,5 +85,10 @@ def unique_inverse(x, /):
 
 def unique_values(x, /):
     """The unique values, sorted."""
-    ordered, starts = _runs(x)
+    return values_of(x, False)
+
+
+def values_of(x, equal_nan):
+    """:func:`unique_values`, which may count all NaN as one."""
+    ordered, starts = _runs(x, equal_nan)
     return ordered.take(starts, axis=0)

@@ -38,9 +38,9 @@ def min(x, /, axis=None, keepdims=False):
     return asarray(x).min(axis, keepdims)
 
 
-def mean(x, /, axis=None, keepdims=False):
+def mean(x, /, axis=None, keepdims=False, *, dtype=None):
     """The mean; NaN if there are no elements."""
-    return asarray(x).mean(axis, keepdims)
+    return asarray(x).mean(axis, keepdims, dtype=dtype)
 
 
 def sum(x, /, axis=None, dtype=None, keepdims=False):
@@ -57,14 +57,14 @@ def _off(correction, ddof):
     return correction if ddof is None else ddof
 
 
-def var(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
+def var(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None, dtype=None):
     """The variance, with ``correction`` (or ``ddof``) subtracted from the count."""
-    return asarray(x).var(axis, _off(correction, ddof), keepdims)
+    return asarray(x).var(axis, _off(correction, ddof), keepdims, dtype=dtype)
 
 
-def std(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None):
+def std(x, /, axis=None, correction=0.0, keepdims=False, *, ddof=None, dtype=None):
     """The standard deviation, with ``correction`` (or ``ddof``) subtracted from the count."""
-    return asarray(x).std(axis, _off(correction, ddof), keepdims)
+    return asarray(x).std(axis, _off(correction, ddof), keepdims, dtype=dtype)
 
 
 def logsumexp(x, /, axis=None, keepdims=False):
@@ -99,7 +99,7 @@ def cumulative_prod(x, /, axis=None, dtype=None, include_initial=False):
     return _cumulative("cumulative_prod", x, axis, include_initial, 1, lambda x, axis: x.cumprod(axis, dtype))
 
 
-def diff(x, /, axis=-1, n=1, prepend=None, append=None):
+def diff(x, /, n=1, axis=-1, prepend=None, append=None):
     """The ``n``-th differences between consecutive elements along an axis."""
     x = _numeric("diff", x)
     axis = _axis("diff", axis, x.ndim)

@@ -1,4 +1,4 @@
-"""The standard's linear algebra extension, as far as the op table supports it."""
+"""The standard's linear algebra extension without decompositions, and NumPy's ``norm``."""
 
 from . import _native
 from ._dtypes import result_type
@@ -8,7 +8,7 @@ from ._products import matmul, matrix_transpose, tensordot, vecdot
 from .errors import ArgumentError, DTypeError, ShapeError
 
 __all__ = [
-    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "outer", "tensordot", "trace", "vecdot",
+    "cross", "diagonal", "matmul", "matrix_norm", "matrix_power", "matrix_transpose", "norm", "outer", "tensordot", "trace", "vecdot",
     "vector_norm",
 ]
 
@@ -23,12 +23,12 @@ def outer(x1, x2, /):
 
 def diagonal(x, /, offset=0):
     """A diagonal of the last two axes."""
-    return asarray(x).diagonal(offset)
+    return asarray(x)._diagonal(offset)
 
 
 def trace(x, /, offset=0, dtype=None):
     """The sum of a diagonal of the last two axes."""
-    return asarray(x).diagonal(offset).sum(-1, dtype)
+    return asarray(x)._diagonal(offset).sum(-1, dtype)
 
 
 def cross(x1, x2, /, axis=-1):
@@ -99,3 +99,35 @@ def matrix_norm(x, /, keepdims=False, ord="fro"):
     axis, pick = across[ord]
     result = getattr(abs(x).sum(axis, None, True), pick)((-2, -1), True)
     return result if keepdims else result.squeeze((-2, -1))
+
+
+def norm(x, /, ord=None, axis=None, keepdims=False):
+    """NumPy's norm: of the flattened array, of vectors along an axis, or of matrices over two axes."""
+    x = asarray(x)
+    x = x if x.dtype.kind == "f" else x.astype("float32")
+    if ord is None or axis is None and x.ndim == 1 or axis is not None and not isinstance(axis, (tuple, list)):
+        return vector_norm(x, axis, keepdims, 2 if ord is None else ord)
+    axes = (-2, -1) if axis is None else tuple(axis)
+    if len(axes) == 1:
+        return vector_norm(x, axes, keepdims, ord)
+    if len(axes) != 2 or axis is None and x.ndim != 2:
+        raise ShapeError(f"norm: ord {ord!r} needs a vector, a matrix, or one or two axes, not shape {x.shape} and axes {axis}")
+    first, second = (_axis("norm", each, x.ndim) for each in axes)
+    found = matrix_norm(moveaxis(x, (first, second), (-2, -1)), ord=ord)
+    if keepdims:
+        for each in sorted((first, second)):
+            found = found.expand_dims(each)
+    return found
+
+
+#: What NumPy has and this module has not.
+_DECOMPOSITIONS = (
+    "cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals tensorinv tensorsolve"
+).split()
+
+
+def __getattr__(name):
+    if name in _DECOMPOSITIONS:
+        message = f"wootz.linalg has no {name}: decompositions are not supported; numpy.linalg.{name}(numpy.asarray(x)) computes it without a copy"
+        raise AttributeError(message)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

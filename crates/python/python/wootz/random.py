@@ -10,12 +10,14 @@ import operator as _operator
 
 from . import _native
 from ._dtypes import finfo
+from ._manipulation import _is_integer, broadcast_shapes
 from ._native import Array, _integers, _normal, _uniform, asarray
-from .errors import ArgumentError, ConversionError, ShapeError
+from .errors import ArgumentError, ConversionError, DTypeError, ShapeError
 
 __all__ = [
-    "bernoulli", "categorical", "choice", "exponential", "gumbel", "integers", "key", "laplace", "normal", "permutation",
-    "randint", "random", "seed", "shuffle", "split", "truncated_normal", "uniform",
+    "Generator", "bernoulli", "categorical", "choice", "default_rng", "exponential", "gumbel", "integers", "key", "laplace", "normal",
+    "permutation", "rand", "randint", "randn", "random", "random_sample", "seed", "shuffle", "split", "standard_normal",
+    "truncated_normal", "uniform",
 ]
 
 
@@ -52,10 +54,13 @@ def _shape(shape, size, *bounds):
     if shape is not None and size is not None:
         raise ArgumentError("shape and size are the same argument")
     shape = size if shape is None else shape
+    extents = [tuple(bound.shape) for bound in bounds if hasattr(bound, "shape")]
     if shape is None:
-        from ._manipulation import broadcast_shapes
-
-        return broadcast_shapes(*(bound.shape for bound in bounds if isinstance(bound, Array)))
+        return broadcast_shapes(*extents)
+    if extents:
+        wanted = (shape,) if _is_integer(shape) else tuple(shape)
+        if broadcast_shapes(wanted, *extents) != wanted:
+            raise ShapeError(f"parameters of shape {', '.join(map(str, extents))} do not fit the shape {wanted} that was asked for")
     return shape
 
 
@@ -102,12 +107,26 @@ def normal(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, dt
 
 def integers(low, high=None, shape=None, *, size=None, seed=None, key=None, dtype="int64", device=None, endpoint=False):
     """Integers from ``low`` up to but not including ``high`` (including it with ``endpoint``); from 0 if ``high`` is omitted."""
-    if _is_shape(low):
+    if _is_shape(low) and high is None:
         raise ConversionError("integers: expected low, high, shape, in this order")
     if high is None:
         low, high = 0, low
+    if not (_is_integer(low) and _is_integer(high)):
+        low, high = asarray(low), asarray(high) + endpoint
+        return _integers_between(low, high, _shape(shape, size, low, high), _seed(seed, key), dtype, device)
     low, high = _operator.index(low), _operator.index(high)
     return _integers(_shape(shape, size), low, high + endpoint, _seed(seed, key), dtype=dtype, device=device)
+
+
+def _integers_between(low, high, shape, seed, dtype, device):
+    """Integers between bounds of their own for each element; ranges beyond 2**53 are not covered evenly."""
+    if low.dtype.kind not in "iu" or high.dtype.kind not in "iu":
+        raise DTypeError(f"integers: expected integers as bounds, not {low.dtype} and {high.dtype}")
+    low, span = low.astype("int64"), high.astype("int64") - low.astype("int64")
+    if not (span > 0).all():
+        raise ArgumentError("integers: each low must be below its high")
+    draw = _uniform(shape, seed, dtype="float64", device=device)
+    return (low + (draw * span).astype("int64")).astype(dtype or "int64")
 
 
 randint = integers
@@ -167,27 +186,27 @@ def _inverse_erf(y):
     return x
 
 
-def permutation(x, *, axis=0, seed=None, key=None):
+def permutation(x, axis=0, *, seed=None, key=None):
     """A random permutation of ``0 … x - 1``, or of the slices along an axis of an array."""
-    count = x if isinstance(x, int) else asarray(x).shape[axis]
+    count = _operator.index(x) if _is_integer(x) else asarray(x).shape[axis]
     bits = _native._split_key(_seed(seed, key), max(count, 1))[:count]
     # 64 bits each, so that ties, which would keep their order, do not occur in practice.
     order = (bits[:, 0].astype("uint64") << 32 | bits[:, 1].astype("uint64")).argsort()
-    return order if isinstance(x, int) else asarray(x).take(order, axis=axis)
+    return order if _is_integer(x) else asarray(x).take(order, axis=axis)
 
 
-def shuffle(x, *, axis=0, seed=None, key=None):
+def shuffle(x, axis=0, *, seed=None, key=None):
     """Shuffles the slices along an axis of an array, in place."""
     if not isinstance(x, Array):
         raise ConversionError(f"shuffle: expected an array, not {type(x).__name__}; use permutation for a copy")
     x._set(permutation(x, axis=axis, seed=seed, key=key))
 
 
-def choice(a, shape=None, *, size=None, replace=True, p=None, axis=0, seed=None, key=None):
+def choice(a, shape=None, replace=True, p=None, axis=0, *, size=None, seed=None, key=None):
     """Random slices along an axis of an array, or of ``0 … a - 1``, with probabilities ``p`` or uniformly."""
     shape = _shape(shape, size)
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    count = a if isinstance(a, int) else asarray(a).shape[axis]
+    shape = (shape,) if _is_integer(shape) else tuple(shape)
+    count = _operator.index(a) if _is_integer(a) else asarray(a).shape[axis]
     total = 1
     for extent in shape:
         total *= extent
@@ -210,7 +229,7 @@ def choice(a, shape=None, *, size=None, replace=True, p=None, axis=0, seed=None,
         # The largest log-probabilities plus Gumbel noise are a draw without replacement.
         noisy = _native.log(p.astype("float32")) + gumbel(0.0, 1.0, (count,), seed=seed, key=key)
         index = noisy.top_k(total)[1].reshape(shape)
-    return index if isinstance(a, int) else asarray(a).take(index, axis=axis)
+    return index if _is_integer(a) else asarray(a).take(index, axis=axis)
 
 
 def categorical(logits, axis=-1, shape=None, *, num_samples=None, seed=None, key=None):
@@ -227,6 +246,71 @@ def categorical(logits, axis=-1, shape=None, *, num_samples=None, seed=None, key
         raise ArgumentError("categorical: pass either shape or num_samples, not both")
     if num_samples is not None:
         shape, logits = batch + (num_samples,), logits.expand_dims(-2)
-    shape = batch if shape is None else ((shape,) if isinstance(shape, int) else tuple(shape))
+    shape = batch if shape is None else ((shape,) if _is_integer(shape) else tuple(shape))
     noise = gumbel(0.0, 1.0, shape + logits.shape[-1:], seed=seed, key=key, device=logits.device)
     return (logits + noise).argmax(-1)
+
+
+def standard_normal(size=(), *, seed=None, key=None, dtype="float32", device=None):
+    """Normal floats with mean 0 and standard deviation 1."""
+    return _normal(size, _seed(seed, key), dtype=dtype, device=device)
+
+
+random_sample = random
+
+
+def rand(*shape):
+    """Uniform floats in ``[0, 1)``: NumPy's old name, with the extents as arguments."""
+    return random(shape)
+
+
+def randn(*shape):
+    """Standard normal floats: NumPy's old name, with the extents as arguments."""
+    return standard_normal(shape)
+
+
+def _mixed(value):
+    """64 bits that depend on all bits of a number: the finaliser of SplitMix64."""
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
+    return value ^ value >> 31
+
+
+class Generator:
+    """Random numbers with a state of their own, for programs in NumPy's style: functions of this module as methods."""
+
+    def __init__(self, seed=None):
+        seed = _native._next_seed() if seed is None else _operator.index(seed)
+        if not 0 <= seed < 2**64:
+            raise ArgumentError(f"a seed must be an integer from 0 to 2**64 - 1, not {seed}")
+        self._state, self._draws = _mixed(seed + 0x9E3779B97F4A7C15), 0
+
+    def _seed(self):
+        if _native._is_tracing():
+            raise ArgumentError("a compiled function would freeze the state of a generator: use the functions of wootz.random, or pass a key")
+        self._draws += 1
+        return _mixed((self._state + self._draws * 0x9E3779B97F4A7C15) % 2**64)
+
+    def spawn(self, n_children):
+        """Independent generators."""
+        return [Generator(self._seed()) for _ in range(n_children)]
+
+
+def _as_method(function):
+    def method(self, *args, **kwargs):
+        return function(*args, seed=self._seed(), **kwargs)
+
+    method.__name__, method.__doc__ = function.__name__, f"See :func:`wootz.random.{function.__name__}`."
+    return method
+
+
+for _each in (
+    bernoulli, categorical, choice, exponential, gumbel, integers, laplace, normal, permutation, random, shuffle, standard_normal,
+    truncated_normal, uniform,
+):
+    setattr(Generator, _each.__name__, _as_method(_each))
+
+
+def default_rng(seed=None):
+    """A :class:`Generator` with this seed, or one that differs from process to process; a generator is returned as it is."""
+    return seed if isinstance(seed, Generator) else Generator(seed)
