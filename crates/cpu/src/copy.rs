@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod tests;
 
+#[cfg(target_arch = "x86_64")]
+use crate::isa::Level;
 use crate::isa::{Isa, Kernel, dispatch, line_side, transpose_block, transpose_lines, transpose_side};
 use crate::stop;
 use crate::team::{SyncPtr, Worker};
@@ -37,34 +39,82 @@ pub fn copy_bytes(from: &[u8], to: &mut [u8]) {
     stream_bytes(from, to);
 }
 
-/// Like [`copy_bytes`], but always bypassing the caches: for a share of a large copy.
+/// Like [`copy_bytes`], but always bypassing the caches.
 ///
 /// # Panics
 /// If the lengths differ.
 pub fn stream_bytes(from: &[u8], to: &mut [u8]) {
+    let _end = EndOfStreams;
+    stream_piece(from, to);
+}
+
+/// A piece of a copy that bypasses the caches. An [`EndOfStreams`] must be dropped on this thread before another one may read it:
+/// one for all pieces, because it waits until memory has them, which for each piece would take longer than the copy.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn stream_piece(from: &[u8], to: &mut [u8]) {
     assert_eq!(from.len(), to.len());
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_mm_loadu_si128, _mm_sfence, _mm_stream_si128};
-        let head = to.as_ptr().align_offset(64).min(to.len());
-        let body = (to.len() - head) / 64 * 64;
-        to[..head].copy_from_slice(&from[..head]);
-        to[head + body..].copy_from_slice(&from[head + body..]);
-        for i in (head..head + body).step_by(64) {
-            // SAFETY: 64 bytes from `i` on are inside both slices, the target is aligned, and SSE2 is part of x86-64.
-            unsafe {
-                let (from, to) = (from.as_ptr().add(i), to.as_mut_ptr().add(i));
-                let line: [_; 4] = std::array::from_fn(|q| _mm_loadu_si128(from.add(16 * q).cast()));
-                for q in 0..4 {
-                    _mm_stream_si128(to.add(16 * q).cast(), line[q]);
+    dispatch(Stream { from, to });
+}
+
+/// Orders streamed stores of this thread before its later ones when it is dropped.
+pub struct EndOfStreams;
+
+impl Drop for EndOfStreams {
+    fn drop(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: SSE is part of x86-64.
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
+    }
+}
+
+struct Stream<'a> {
+    from: &'a [u8],
+    to: &'a mut [u8],
+}
+
+impl Kernel for Stream<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Stream { from, to } = self;
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::*;
+            let head = to.as_ptr().align_offset(64).min(to.len());
+            let body = (to.len() - head) / 64 * 64;
+            to[..head].copy_from_slice(&from[..head]);
+            to[head + body..].copy_from_slice(&from[head + body..]);
+            for i in (head..head + body).step_by(64) {
+                // SAFETY: 64 bytes from `i` on are inside both slices, the target is aligned, and the registers are those of
+                // `I`, of which SSE2 is part of x86-64.
+                unsafe {
+                    let (from, to) = (from.as_ptr().add(i), to.as_mut_ptr().add(i));
+                    if I::LEVEL >= Level::Avx512 {
+                        _mm512_stream_si512(to.cast(), _mm512_loadu_si512(from.cast()));
+                    } else if I::LEVEL >= Level::Avx2 {
+                        let low = _mm256_loadu_si256(from.cast());
+                        let high = _mm256_loadu_si256(from.add(32).cast());
+                        _mm256_stream_si256(to.cast(), low);
+                        _mm256_stream_si256(to.add(32).cast(), high);
+                    } else {
+                        let (a, b) = (_mm_loadu_si128(from.cast()), _mm_loadu_si128(from.add(16).cast()));
+                        let c = _mm_loadu_si128(from.add(32).cast());
+                        let d = _mm_loadu_si128(from.add(48).cast());
+                        _mm_stream_si128(to.cast(), a);
+                        _mm_stream_si128(to.add(16).cast(), b);
+                        _mm_stream_si128(to.add(32).cast(), c);
+                        _mm_stream_si128(to.add(48).cast(), d);
+                    }
                 }
             }
         }
-        // SAFETY: SSE2. Streamed stores are not ordered with later ones without it.
-        unsafe { _mm_sfence() };
+        #[cfg(not(target_arch = "x86_64"))]
+        to.copy_from_slice(from);
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    to.copy_from_slice(from);
 }
 
 /// A copy of a strided array into contiguous memory.
@@ -131,6 +181,7 @@ impl<'a, T: Copy + Send + Sync> Gather<'a, T> {
             (self.shape.last().copied().unwrap_or(1), self.strides.last().copied().unwrap_or(1));
         let rows: usize = self.shape[..last].iter().product();
         let stream = rows * width * size_of::<T>() >= STREAM_BYTES;
+        let _end = stream.then_some(EndOfStreams);
         // Few long rows are divided themselves.
         let pieces = if rows >= worker.count() { 1 } else { worker.count().div_ceil(rows) };
         let piece = width.div_ceil(pieces);
@@ -164,6 +215,7 @@ impl<'a, T: Copy + Send + Sync> Gather<'a, T> {
         // Result rows along `across` are this far apart.
         let row_stride = inner * columns;
         let stream = outer * rows * row_stride * size_of::<T>() >= STREAM_BYTES;
+        let _end = stream.then_some(EndOfStreams);
         let (bands, strips) = (rows.div_ceil(BAND), columns.div_ceil(STRIP));
         for index in worker.split(outer * inner * bands * strips, 1) {
             stop::check();
@@ -197,7 +249,7 @@ unsafe fn copy_row<T: Copy>(from: *const T, stride: isize, to: &mut [T], range: 
             let source = std::slice::from_raw_parts(from.cast::<u8>(), bytes);
             let target = std::slice::from_raw_parts_mut(to.as_mut_ptr().cast::<u8>(), bytes);
             if stream && bytes >= 4096 {
-                stream_bytes(source, target)
+                stream_piece(source, target)
             } else {
                 target.copy_from_slice(source)
             }
@@ -242,7 +294,7 @@ impl<T: Copy> Kernel for Patch<T> {
                 let (from, stride) = (self.source(c, r), self.stride);
                 let (to, row_stride) = (self.target(r, c), self.row_stride as isize);
                 // SAFETY: whole squares inside the patch go to the register form, the rest to others; `Gather::run`'s
-                // caller promises that both planes exist. A fence follows below.
+                // caller promises that both planes exist. A fence follows the last patch.
                 unsafe {
                     match (whole, past) {
                         (true, true) => transpose_lines::<I, T, true>(from, stride, to, row_stride),
@@ -252,13 +304,6 @@ impl<T: Copy> Kernel for Patch<T> {
                         }
                     }
                 }
-            }
-        }
-        if past {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: SSE. Streamed stores are not ordered with later ones without it.
-            unsafe {
-                std::arch::x86_64::_mm_sfence();
             }
         }
     }

@@ -91,7 +91,8 @@ impl Device {
         wootz_cpu::team::Team::global().size()
     }
 
-    /// Sets the number of CPU threads. This is possible only before the CPU is first used.
+    /// Sets the number of CPU threads, of which no more are used than the machine runs in parallel. This is possible only before
+    /// the CPU is first used.
     pub fn set_cpu_threads(count: usize) -> Result<()> {
         let most = wootz_cpu::team::LARGEST;
         if !(1..=most).contains(&count) {

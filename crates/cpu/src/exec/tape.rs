@@ -8,7 +8,7 @@ use super::access::{self, ReadRun, WriteRun};
 use super::loops::{self, Loop1, Loop2, Loop3};
 use super::narrow;
 use super::workspace::Workspace;
-use crate::copy::stream_bytes;
+use crate::copy::{EndOfStreams, stream_piece};
 use crate::stop;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -347,6 +347,7 @@ impl Tape {
     ) {
         let kernel_size = self.kernel_size;
         let first = range.start;
+        let _end = self.sinks.iter().any(|sink| sink.streams).then_some(EndOfStreams);
         for start in range.clone().step_by(BLOCK) {
             let n = BLOCK.min(range.end - start);
             // SAFETY: blocks stay inside the range.
@@ -466,7 +467,7 @@ impl Sink {
             if self.direct {
                 let from = std::slice::from_raw_parts(from, n * self.size);
                 let to = std::slice::from_raw_parts_mut(self.at(run, start), n * self.size);
-                return if self.streams { stream_bytes(from, to) } else { to.copy_from_slice(from) };
+                return if self.streams { stream_piece(from, to) } else { to.copy_from_slice(from) };
             }
             let to = run.pointers[self.buffer as usize];
             for_each_run(&self.layout, start, n, |done, position, stride, length| {

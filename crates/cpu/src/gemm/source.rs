@@ -444,16 +444,22 @@ impl<S: LoadAs<f32>> Kernel for Dot<'_, S> {
         let (lane, lane_rest) = self.lane.as_chunks::<SUMS>();
         let (vector, vector_rest) = self.vector.as_chunks::<SUMS>();
         let mut sums = [0.0; SUMS];
-        for (lane, vector) in lane.iter().zip(vector) {
-            let mut wide = [0.0; SUMS];
+        for (c, lane) in lane.iter().enumerate() {
+            let (vector, mut wide) = (&vector[c], [0.0; SUMS]);
             prefetch(lane.as_ptr().wrapping_byte_add(AHEAD));
             S::load_run::<I>(lane, &mut wide);
             for i in 0..SUMS {
                 sums[i] = I::mul_add(wide[i], vector[i], sums[i]);
             }
         }
-        let rest = lane_rest.iter().zip(vector_rest);
-        rest.fold(sums.iter().sum(), |sum, (l, &v)| I::mul_add(l.load_as(), v, sum))
+        let mut sum = 0.0;
+        for partial in sums {
+            sum += partial;
+        }
+        for (i, l) in lane_rest.iter().enumerate() {
+            sum = I::mul_add(l.load_as(), vector_rest[i], sum);
+        }
+        sum
     }
 }
 

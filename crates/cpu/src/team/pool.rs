@@ -93,14 +93,15 @@ pub struct Team {
 }
 
 impl Team {
-    /// The team of the process: `WOOTZ_THREADS` workers, or as many as the machine runs in parallel.
+    /// The team of the process: as many workers as the machine runs in parallel, or fewer if `WOOTZ_THREADS` says so. (More
+    /// would wait for each other's time slices at every barrier.)
     ///
     /// A forked child has none of the threads: there, regions run on the calling thread only.
     pub fn global() -> &'static Team {
         GLOBAL.get_or_init(|| {
             watch_forks();
             let wanted = WANTED.load(Ordering::Relaxed);
-            Team::new(if wanted == 0 { default_size() } else { wanted })
+            Team::new(if wanted == 0 { default_size() } else { useful_size(wanted) })
         })
     }
 
@@ -109,7 +110,7 @@ impl Team {
     pub fn set_global_size(count: usize) -> Result<(), usize> {
         WANTED.store(count.clamp(1, LARGEST), Ordering::Relaxed);
         match GLOBAL.get() {
-            Some(team) if team.size() != count => Err(team.size()),
+            Some(team) if team.size() != count.min(machine_size()) => Err(team.size()),
             _ => Ok(()),
         }
     }
@@ -273,12 +274,25 @@ pub fn requested_size() -> Result<Option<usize>, String> {
     }
 }
 
+/// How many threads the machine runs in parallel.
+fn machine_size() -> usize {
+    std::thread::available_parallelism().map_or(1, |n| n.get())
+}
+
+/// As many workers of the `wanted` ones as the machine runs in parallel.
+pub(super) fn useful_size(wanted: usize) -> usize {
+    let machine = machine_size();
+    if wanted > machine {
+        tracing::warn!("{wanted} threads are more than this machine runs in parallel; using {machine}");
+    }
+    wanted.min(machine)
+}
+
 fn default_size() -> usize {
-    let machine = std::thread::available_parallelism().map_or(1, |n| n.get());
     let size = requested_size().unwrap_or_else(|problem| {
         // Functions that can fail have returned this error already; see `check_environment`.
-        tracing::warn!("{problem}; using {machine}");
+        tracing::warn!("{problem}; using {}", machine_size());
         None
     });
-    size.unwrap_or(machine)
+    size.map_or_else(machine_size, useful_size)
 }

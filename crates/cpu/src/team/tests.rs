@@ -110,6 +110,16 @@ fn a_panic_reaches_the_caller_and_the_team_lives_on() {
     }
 }
 
+/// Workers beyond the machine's would wait for each other's time slices.
+#[test]
+fn the_team_of_the_process_is_no_larger_than_the_machine() {
+    let machine = std::thread::available_parallelism().map_or(1, |n| n.get());
+    for wanted in [1, machine, machine + 1, 1000, LARGEST] {
+        assert_eq!(pool::useful_size(wanted), wanted.min(machine));
+    }
+    assert!(Team::global().size() <= machine);
+}
+
 #[test]
 fn shares_cover_the_range_without_overlap() {
     for (n, grain, count) in [(0, 4, 3), (1, 4, 3), (100, 16, 3), (100, 1, 7), (5, 0, 8), (64, 64, 2)] {
