@@ -2,8 +2,9 @@
 
 use metalhost::{Kind, Options, configure, take_reports, with_pool};
 use objc2::rc::Retained;
-use objc2::runtime::ProtocolObject;
-use objc2_foundation::NSString;
+use objc2::msg_send;
+use objc2::runtime::{AnyObject, ProtocolObject};
+use objc2_foundation::{NSArray, NSString};
 use objc2_metal::*;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
@@ -13,7 +14,9 @@ using namespace metal;
 kernel void add(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], uint i [[thread_position_in_grid]]) { y[i] = x[i] + 1; }
 kernel void groups(device uint* n [[buffer(0)]], uint i [[thread_position_in_grid]]) { n[i] = 1; }
 struct Far { device float* x; };
-kernel void far(constant Far& f [[buffer(0)]], uint i [[thread_position_in_grid]]) { f.x[i] = 1; }";
+kernel void far(constant Far& f [[buffer(0)]], uint i [[thread_position_in_grid]]) { f.x[i] = 1; }
+struct Scaled { float factor; device float* x; };
+kernel void scale(constant Scaled& s [[buffer(0)]], uint i [[thread_position_in_grid]]) { s.x[i] = s.factor * i; }";
 
 type Device = Retained<ProtocolObject<dyn MTLDevice>>;
 type Buffer = Retained<ProtocolObject<dyn MTLBuffer>>;
@@ -187,6 +190,62 @@ fn memory_behind_a_pointer_must_be_named() {
             encoder.useResource_usage(ProtocolObject::from_ref(&*buffer), MTLResourceUsage::Write);
         });
         assert_eq!(named, None);
+        assert_eq!(kinds(), []);
+    });
+}
+
+/// What the kernel `scale` finds in an argument buffer that an encoder has filled.
+fn scaled(rig: &Rig, arguments: &AnyObject) -> f32 {
+    let (block, data) = (rig.buffer(TRACKED), rig.buffer(TRACKED));
+    // SAFETY: the types are those of the methods, and the constant is a float.
+    unsafe {
+        let length: usize = msg_send![arguments, encodedLength];
+        assert_eq!(length, 16);
+        let _: () = msg_send![arguments, setArgumentBuffer: &*block, offset: 32usize];
+        let _: () = msg_send![arguments, setBuffer: &*data, offset: 0usize, atIndex: 1usize];
+        let factor: *mut std::ffi::c_void = msg_send![arguments, constantDataAtIndex: 0usize];
+        factor.cast::<f32>().write(3.0);
+    }
+    let command = rig.command();
+    let encoder = command.computeCommandEncoder().expect("an encoder");
+    rig.set(&encoder, "scale", &[]);
+    // SAFETY: the struct lies in the buffer.
+    unsafe { encoder.setBuffer_offset_atIndex(Some(&block), 32, 0) };
+    encoder.useResource_usage(ProtocolObject::from_ref(&*data), MTLResourceUsage::Write);
+    launch(&encoder);
+    encoder.endEncoding();
+    assert_eq!(finish(&command), None);
+    // SAFETY: the buffer has 256 bytes, and the GPU is done.
+    unsafe { data.contents().cast::<f32>().add(2).read() }
+}
+
+#[test]
+fn argument_encoders_fill_structs() {
+    let rig = Rig::new();
+    with_pool(|| {
+        let function = rig.library.newFunctionWithName(&NSString::from_str("scale")).expect("a function");
+        // SAFETY: the method takes an index and gives a new object.
+        let of_function: Retained<AnyObject> =
+            unsafe { msg_send![&*function, newArgumentEncoderWithBufferIndex: 0usize] };
+        assert_eq!(scaled(&rig, &of_function), 6.0);
+        // `MTLDataTypeFloat` and `MTLDataTypePointer`.
+        let list: Vec<Retained<AnyObject>> = [(0usize, 3usize), (1, 60)]
+            .into_iter()
+            .map(|(index, kind)| {
+                // SAFETY: the types are those of the methods.
+                unsafe {
+                    let made: Retained<AnyObject> = msg_send![objc2::class!(MTLArgumentDescriptor), argumentDescriptor];
+                    let _: () = msg_send![&*made, setIndex: index];
+                    let _: () = msg_send![&*made, setDataType: kind];
+                    made
+                }
+            })
+            .collect();
+        let list = NSArray::from_retained_slice(&list);
+        // SAFETY: the method takes an array and gives a new object.
+        let of_list: Retained<AnyObject> =
+            unsafe { msg_send![&*rig.device, newArgumentEncoderWithArguments: &*list] };
+        assert_eq!(scaled(&rig, &of_list), 6.0);
         assert_eq!(kinds(), []);
     });
 }

@@ -510,6 +510,33 @@ impl SendEncoder {
 }
 
 #[test]
+fn a_constant_without_a_value_is_zero_and_reported() {
+    let _alone = alone();
+    let source = "#include <metal_stdlib>
+        constant int a [[function_constant(0)]];
+        constant int b [[function_constant(1)]];
+        kernel void k(device float* x [[buffer(0)]]) { x[0] = a * 10 + b; }";
+    with_pool(|| {
+        let mut rig = Rig::new();
+        let library = rig.device.newLibraryWithSource_options_error(&NSString::from_str(source), None);
+        let values = MTLFunctionConstantValues::new();
+        let four = 4i32;
+        // SAFETY: the value is of the type named.
+        unsafe { values.setConstantValue_type_atIndex(NonNull::from(&four).cast(), MTLDataType::Int, 0) };
+        let name = NSString::from_str("k");
+        let function = library.expect("a library").newFunctionWithName_constantValues_error(&name, &values);
+        assert_eq!(kinds(), [Kind::Argument]);
+        let made = rig.device.newComputePipelineStateWithFunction_error(&function.expect("a function"));
+        rig.twice = made.expect("a pipeline");
+        let (command, buffer) = (rig.command(), rig.buffer(TRACKED));
+        rig.encode(&command, &buffer).endEncoding();
+        rig.finish(&command);
+        // SAFETY: the buffer has 256 bytes, and the GPU is done.
+        assert_eq!(unsafe { buffer.contents().cast::<f32>().read() }, 40.0);
+    });
+}
+
+#[test]
 fn errors_of_sources_come_with_the_library_when_asked() {
     let _alone = alone();
     configure(Options { eager: true, ..Options::default() });

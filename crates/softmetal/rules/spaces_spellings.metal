@@ -539,3 +539,240 @@ kernel void k(device float *o) { V v; v.x = 1; o[0] = v.len(); } // <-
 //- good
 struct V { float x; float len() const device { return x; } float len() const { return -x; } };
 kernel void k(device V *d, device float *o) { V v; v.x = 1; o[0] = v.len() + d->len(); }
+
+//- bad
+struct It { int i; thread It &operator--(int) { --i; return *this; } int operator-() const { return -i; } };
+kernel void k(device It *p, device float *o) { p[0]--; o[0] = 1; } // <-
+
+//- bad
+struct It { int i; int operator-() const { return -i; } };
+kernel void k(constant It *p, device float *o) { o[0] = -p[1]; } // <-
+
+//- bad
+struct Ptr { int i; int operator*() const { return i; } };
+kernel void k(device Ptr *p, device float *o) { o[0] = *p[1]; } // <-
+
+//- good
+struct Ptr { int i; int operator*() const device { return i; } int operator-() const constant { return -i; } };
+kernel void k(device Ptr *p, constant Ptr &c, device float *o) { o[0] = *p[1] + -c; }
+
+//- bad
+kernel void k(device float *o) { thread int &x = (thread int &)o[0]; x = 1; }
+
+//- bad
+kernel void k(constant float &c, device float *o) { o[0] = (device const float &)c; }
+
+//- good
+kernel void k(device uint *o, constant float4 &c) { device int &x = (device int &)o[0]; x = -1; o[1] = (constant uint &)c; uint y = 1; (thread int &)y = 3; o[2] = y; }
+
+//- bad
+struct P { thread float *a; P(thread float *x) : a(x) {} };
+kernel void k(device float *o) { P p(o); *p.a = 1; } // <-
+
+//- bad
+struct P { thread float *a; P(thread float *x) : a(x) {} };
+kernel void k(device float *o) { P p = P(&o[1]); *p.a = 1; } // <-
+
+//- bad
+template <typename T> struct P { device T *a; P(device T *x) : a(x) {} };
+kernel void k(device float *o, constant float *c) { P<float> p{c}; *p.a = 1; o[0] = 1; } // <-
+
+//- bad
+template <typename T> T load(threadgroup const T &x) { return x; }
+kernel void k(device float *o) { o[0] = load(o[1]); } // <-
+
+//- bad
+template <typename T, int N> T sum(thread T (&x)[N]) { T s = 0; for (int i = 0; i < N; i++) s += x[i]; return s; }
+kernel void k(device float *o) { threadgroup float t[4]; t[0] = 1; o[0] = sum(t); } // <-
+
+//- good
+template <typename T, int N> T sum(thread T (&x)[N]) { T s = 0; for (int i = 0; i < N; i++) s += x[i]; return s; }
+kernel void k(device float *o) { float t[4] = {1, 2, 3, 4}; o[0] = sum(t); }
+
+//- bad
+typedef float (*fn)(device float *);
+float get(device float *p) { return p[0]; }
+kernel void k(device float *o, constant float *c) { o[0] = get(c); } // <-
+
+//- bad
+float pick(bool b, device float *p, device float *q) { return b ? *p : *q; }
+kernel void k(device float *o, constant float *c) { o[0] = pick(true, o, c); } // <-
+
+//- bad
+float pick(thread const float *p, float d = 1) { return *p + d; }
+kernel void k(device float *o) { o[0] = pick(&o[1]); } // <-
+
+//- bad
+struct S { static float get(thread float *p) { return *p; } };
+kernel void k(device float *o) { o[0] = S::get(o); } // <-
+
+//- bad
+struct S { float get(thread float *p) const { return *p; } };
+kernel void k(device float *o) { S s; o[0] = s.get(o); } // <-
+
+//- bad
+namespace a { namespace b { void set(threadgroup int &x) { x = 1; } } }
+kernel void k(device int *o) { a::b::set(o[0]); } // <-
+
+//- bad
+#define STORE(p, v) store((p), (v))
+void store(device float *p, float v) { *p = v; }
+kernel void k(device float *o) { float x; STORE(&x, 1); o[0] = x; } // <-
+
+//- bad
+kernel void k(device float *o, threadgroup float *t) { device float *p; p = &t[1]; *p = 1; }
+
+//- bad
+kernel void k(device float *o, threadgroup float *t) { device float *p{t}; *p = 1; }
+
+//- bad
+kernel void k(device float *o, threadgroup float *t) { device float *p(t); *p = 1; }
+
+//- bad
+kernel void k(device float *o, threadgroup float *t) { threadgroup float *p = t, *q = o; *p = *q; }
+
+//- bad
+kernel void k(device float4 *o) { threadgroup float4 t[2]; t[0] = o[0]; device float4 *p = t; o[1] = p[0]; }
+
+//- bad
+constant float w[4] = {1, 2, 3, 4};
+float dot4(device const float *a, thread const float *b) { return a[0] * b[0]; }
+kernel void k(device float *o) { o[0] = dot4(o, w); } // <-
+
+//- bad
+struct Params { int n; float s; };
+float f(thread const Params &p) { return p.s; }
+kernel void k(constant Params &p, device float *o) { o[0] = f(p); } // <-
+
+//- good
+struct Params { int n; float s; };
+float f(Params p) { return p.s; }
+float g(constant Params &p) { return p.s; }
+kernel void k(constant Params &p, device float *o) { Params q = p; o[0] = f(p) + g(p) + f(q); }
+
+//- bad
+struct Params { int n; float s; float scaled() const { return n * s; } };
+kernel void k(constant Params *p, device float *o, uint i [[thread_position_in_grid]]) { o[i] = p[i].scaled(); } // <-
+
+//- bad
+struct Vec { float x, y; Vec operator*(float s) const { return Vec{x * s, y * s}; } };
+kernel void k(device Vec *v) { v[0] = v[1] * 2.0f; } // <-
+
+//- good
+struct Vec { float x, y; };
+Vec operator*(Vec v, float s) { return Vec{v.x * s, v.y * s}; }
+kernel void k(device Vec *v) { v[0] = v[1] * 2.0f; }
+
+//- bad
+struct Acc { float s; void operator()(float x) { s += x; } };
+kernel void k(device Acc *a) { a[0](1.0f); } // <-
+
+//- bad
+struct Grid { int w; int operator[](int i) const { return i * w; } };
+kernel void k(constant Grid &g, device int *o) { o[0] = g[2]; } // <-
+
+//- bad
+class Tile { threadgroup float *p; public: Tile(threadgroup float *q) : p(q) {} float get(int i) { return p[i]; } };
+kernel void k(device float *o) { Tile t(o); o[0] = t.get(0); } // <-
+
+//- bad
+union U { float f; device float *p; };
+kernel void k(device float *o, threadgroup float *t) { U u; u.p = t; o[0] = *u.p; } // <-
+
+//- bad
+kernel void k(device float *o, uint i [[thread_index_in_simdgroup]]) { auto f = [](thread float &x) { x = 1; }; f(o[i]); }
+
+//- bad
+kernel void k(device float *o) { float a[4] = {0}; threadgroup float (*p)[4] = (threadgroup float (*)[4])&a; (*p)[0] = 1; o[0] = a[0]; }
+
+//- bad
+kernel void k(device float *o) { o[0] = *(threadgroup const float *)(o + 4); }
+
+//- bad
+kernel void k(device uchar *o) { device float *f = (device float *)o; thread float *g = (thread float *)f; g[0] = 1; }
+
+//- bad
+kernel void k(device float *o, constant float *c) { *(device float *)c = o[0]; }
+
+//- bad
+void zero(threadgroup float *p) { *p = 0; }
+template <typename P> void apply(P p) { zero(p); } // <-
+kernel void k(device float *o) { apply(o); }
+
+//- bad
+template <typename T> struct Loader { const device T *src; threadgroup T *dst; void load() { dst[0] = src[0]; } };
+kernel void k(device float *o, threadgroup float *t) { Loader<float> l = {t, t}; l.load(); } // <-
+
+//- good
+template <typename T> struct Loader { const device T *src; threadgroup T *dst; void load() const { dst[0] = src[0]; } };
+kernel void k(device float *o, threadgroup float *t) { const Loader<float> l = {o, t}; l.load(); }
+
+//- bad
+kernel void k(device float *o) { auto x = &o[0]; thread float *y = nullptr; y = x; *y = 1; }
+
+//- bad
+device float *advance(device float *p, int n) { return p + n; }
+kernel void k(device float *o, constant float *c) { o[0] = *advance(c, 1); } // <-
+
+//- bad
+constant float *find(device float *p) { return p; } // <-
+kernel void k(device float *o) { o[0] = 1; }
+
+//- bad
+float sum(constant float *p, uint n) { float s = 0; for (constant float *q = p; q != p + n; ++q) s += *q; return s; }
+kernel void k(device float *o) { o[0] = sum(o, 3); } // <-
+
+//- bad
+float sum(device const float *p, uint n) { float s = 0; for (constant float *q = p; n--; ++q) s += *q; return s; } // <-
+kernel void k(device float *o) { o[0] = sum(o, 3); }
+
+//- bad
+kernel void k(device half *o) { half4 v = *(device half4 *)o; device half &h = v.x; h = 1; }
+
+//- bad
+kernel void k(device half *o) { threadgroup half4 v; v = half4(1); threadgroup half &h = v.y; h = 1; o[0] = h; }
+
+//- bad
+kernel void k(device half *o) { half4 v = half4(1); thread half2 &h = v.xy; h = 1; o[0] = h.x; }
+
+//- bad
+kernel void k(device float *o) { float3x3 m = float3x3(1); thread float *p = &m[1].y; *p = 2; o[0] = m[1].y; }
+
+//- bad
+kernel void k(device float *o) { float3x3 m = float3x3(1); thread float &p = m.columns[1][2]; p = 2; o[0] = p; }
+
+//- good
+kernel void k(device float *o) { float3x3 m = float3x3(1); thread float3 &c = m[1]; c.y = 2; thread float3 *p = &m.columns[2]; p->z = 3; o[0] = m[1].y; }
+
+//- bad
+kernel void k(device float *o) { packed_float3 p = packed_float3(1); float3 v = p; thread float &x = v[0]; x = 2; o[0] = v.x; }
+
+//- bad
+void norm(thread float &x, float n) { x /= n; }
+kernel void k(device float *o) { float4 v[2]; v[0] = 1; norm(v[0].w, 3); o[0] = v[0].w; } // <-
+
+//- bad
+struct Ray { float3 o, d; };
+void shift(thread float &x) { x += 1; }
+kernel void k(device float *o) { Ray r; r.o = 0; shift(r.o.x); o[0] = r.o.x; } // <-
+
+//- bad
+kernel void k(device int *o) { int4 v = 0; atomic_fetch_add_explicit((device atomic_int *)&v.x, 1, memory_order_relaxed); o[0] = v.x; }
+
+//- bad
+kernel void k(device float *o, device float *p) { float2 s; s.x = modf(p[0], s.y); o[0] = s.x; }
+
+//- bad
+kernel void k(device float *o, device float *p) { o[0] = sincos(p[0], o[1]); }
+
+//- bad
+kernel void k(device float *o, device int *e) { o[0] = frexp(o[1], e[0]); }
+
+//- good
+kernel void k(device float *o) { float c; o[0] = sincos(o[1], c); int e; o[2] = frexp(o[3], e) + c + e; float i; o[4] = modf(o[5], i) + i; float2 c2; float2 s2 = sincos(float2(1), c2); o[6] = s2.x + c2.y; }
+
+//- good
+template <typename T, T v> struct Constant { static constexpr constant T value = v; constexpr operator T() const thread { return v; } };
+struct Complex { float re, im; Complex() = default; template <typename U> constexpr Complex(U x) : re(x), im(0) {} };
+constant Complex zero = {0};
+kernel void k(device float *o, device Complex *c) { Constant<int, 3> three; threadgroup Complex t[2]; t[0] = c[1]; c[0] = o[0] > 0 ? t[0] : zero; device float *p = o + three; *p = 1; }

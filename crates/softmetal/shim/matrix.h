@@ -72,6 +72,7 @@ matrix<T, C, R> operator*(const matrix<T, K, R> &a, const matrix<T, C, K> &b) {
   for (unsigned c = 0; c < C; c++) m.columns[c] = a * b.columns[c];
   return m;
 }
+template <class T, unsigned N> vec<T, N> &operator*=(vec<T, N> &v, const matrix<T, N, N> &m) { return v = v * m; }
 template <class T, unsigned C, unsigned R> matrix<T, R, C> transpose(const matrix<T, C, R> &a) {
   matrix<T, R, C> m;
   for (unsigned c = 0; c < C; c++)

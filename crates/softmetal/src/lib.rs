@@ -52,3 +52,4 @@ pub use device::{
 };
 pub use error::{Diagnostic, Error, Result};
 pub use source::binding::{Access, Binding, BindingKind};
+pub use source::members::{Layout, Member};

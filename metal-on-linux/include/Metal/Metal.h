@@ -119,8 +119,24 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 - (void)endScope;
 @end
 
+@interface MTLArgumentDescriptor : NSObject
++ (instancetype)argumentDescriptor;
+@property NSUInteger dataType;
+@property NSUInteger index;
+@property NSUInteger arrayLength;
+@end
+
+@protocol MTLArgumentEncoder <NSObject>
+@property(readonly) NSUInteger encodedLength;
+@property(readonly) NSUInteger alignment;
+- (void)setArgumentBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset;
+- (void)setBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset atIndex:(NSUInteger)index;
+- (void*)constantDataAtIndex:(NSUInteger)index;
+@end
+
 @protocol MTLFunction <NSObject>
 @property(readonly) NSString* name;
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index;
 @end
 @protocol MTLLibrary <NSObject>
 @property(copy, atomic) NSString* label;
@@ -225,6 +241,7 @@ typedef void (^MTLCommandBufferHandler)(id<MTLCommandBuffer>);
 - (id<MTLLibrary>)newLibraryWithURL:(NSURL*)url error:(NSError**)error;
 - (id<MTLLibrary>)newLibraryWithSource:(NSString*)source options:(MTLCompileOptions*)options error:(NSError**)error;
 - (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function error:(NSError**)error;
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithArguments:(NSArray*)arguments;
 - (id<MTLEvent>)newEvent;
 - (id<MTLSharedEvent>)newSharedEvent;
 - (id<MTLFence>)newFence;

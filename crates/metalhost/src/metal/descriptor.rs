@@ -182,3 +182,16 @@ settings! { CAPTURE;
     signed "destination" "setDestination:" 1;
     object "outputURL" "setOutputURL:" 0;
 }
+
+settings! { ARGUMENT;
+    number "dataType" "setDataType:" 0;
+    number "index" "setIndex:" 0;
+    number "arrayLength" "setArrayLength:" 0;
+    number "access" "setAccess:" 0;
+    number "textureType" "setTextureType:" 2;
+    number "constantBlockAlignment" "setConstantBlockAlignment:" 0;
+}
+
+methods! { pub ARGUMENT_CLASS;
+    "argumentDescriptor" (this) -> Id { fresh(this) }
+}

@@ -2,8 +2,8 @@
 
 use super::options::{self, Fault, Options};
 use super::{
-    ARCHITECTURE as ARCHITECTURE_CLASS, DEVICE as DEVICE_CLASS, archive, buffer, descriptor, event, heap,
-    library, pipeline, queue, residency,
+    ARCHITECTURE as ARCHITECTURE_CLASS, DEVICE as DEVICE_CLASS, archive, argument, buffer, descriptor, event,
+    heap, library, pipeline, queue, residency,
 };
 use crate::abi::{Block, Bool, Id, MTLSize, MTLSizeAndAlign, Out, methods};
 use crate::foundation::{array, error, string, url};
@@ -208,6 +208,7 @@ methods! { pub MAKERS;
     "newEvent" (this) -> Id { event::make(this, false) }
     "newSharedEvent" (this) -> Id { event::make(this, true) }
     "newFence" (this) -> Id { event::make_fence(this) }
+    "newArgumentEncoderWithArguments:" (this, list: Id) -> Id { argument::from_descriptors(this, list) }
     "newHeapWithDescriptor:" (this, wanted: Id) -> Id { heap::make(this, wanted) }
     "newResidencySetWithDescriptor:error:" (this, _wanted: Id, out: Out) -> Id { residency::make(this, out) }
     "newBinaryArchiveWithDescriptor:error:" (this, wanted: Id, out: Out) -> Id { archive::open(this, wanted, out) }

@@ -2,12 +2,12 @@
 
 use super::constants::Values;
 use super::device::Device;
-use super::{FUNCTION as FUNCTION_CLASS, LIBRARY as LIBRARY_CLASS, descriptor, options};
+use super::{FUNCTION as FUNCTION_CLASS, LIBRARY as LIBRARY_CLASS, argument, descriptor, options};
 use crate::abi::{Block, Id, Out, methods};
 use crate::foundation::{array, dictionary, error, number, string};
 use crate::objc::block::Held;
 use crate::objc::object::{self, Strong};
-use crate::report::raise;
+use crate::report::{Kind, raise, report};
 use softmetal::{CompileOptions, FunctionConstants};
 use std::hash::{BuildHasher, BuildHasherDefault};
 
@@ -27,7 +27,8 @@ pub struct Function {
     pub soft: softmetal::Function,
     /// Tells functions with their constants apart.
     pub key: u64,
-    device: Strong,
+    /// The device.
+    pub device: Strong,
 }
 
 fn hash(parts: &[&str]) -> u64 {
@@ -109,6 +110,19 @@ fn function(this: Id, name: &str, constants: &FunctionConstants) -> Result<Stron
     Ok(Strong::new(&FUNCTION_CLASS, Function { soft, key, device: library.device.clone() }))
 }
 
+/// A function with the values given. Metal takes a constant without one for zero, which is reported: programs do not mean it.
+fn specialised(this: Id, name: &str, given: Id) -> Result<Strong, String> {
+    let constants = values(given);
+    match own(this).soft.function_with_constants(name, &constants) {
+        Err(e @ softmetal::Error::Constant { .. }) if !given.is_nil() => {
+            let made = function(this, name, &constants.with_rest_zero())?;
+            report(Kind::Argument, format!("{e}: taken for zero"));
+            Ok(made)
+        }
+        _ => function(this, name, &constants),
+    }
+}
+
 fn values(given: Id) -> FunctionConstants {
     if given.is_nil() {
         FunctionConstants::new()
@@ -134,14 +148,14 @@ methods! { pub LIBRARY;
     }
     "newFunctionWithName:constantValues:error:" (this, name: Id, given: Id, out: Out) -> Id {
         options::begin(out);
-        match function(this, &string::expect(name, "the name"), &values(given)) {
+        match specialised(this, &string::expect(name, "the name"), given) {
             Ok(made) => made.into_owned(),
             Err(message) => missing(out, message),
         }
     }
     "newFunctionWithName:constantValues:completionHandler:" (this, name: Id, given: Id, done: Block) {
         let Some(done) = Held::new(done) else { raise("the handler must not be nil") };
-        let (made, failure) = match function(this, &string::expect(name, "the name"), &values(given)) {
+        let (made, failure) = match specialised(this, &string::expect(name, "the name"), given) {
             Ok(made) => (made.autoreleased(), Id::NIL),
             Err(message) => (Id::NIL, error::make("MTLLibraryErrorDomain", 5, message).autoreleased()),
         };
@@ -151,7 +165,7 @@ methods! { pub LIBRARY;
     "newFunctionWithDescriptor:error:" (this, wanted: Id, out: Out) -> Id {
         options::begin(out);
         let name = string::expect(descriptor::object(wanted, "name"), "the descriptor's name");
-        match function(this, &name, &values(descriptor::object(wanted, "constantValues"))) {
+        match specialised(this, &name, descriptor::object(wanted, "constantValues")) {
             Ok(made) => {
                 object::set_label(made.id(), string::text(descriptor::object(wanted, "specializedName")));
                 made.into_owned()
@@ -165,6 +179,7 @@ methods! { pub FUNCTION;
     "device" (this) -> Id { this.expect::<Function>("the function").device.id() }
     "name" (this) -> Id { string::make(this.expect::<Function>("the function").soft.name()).autoreleased() }
     "functionType" (this) -> usize { 3 }
+    "newArgumentEncoderWithBufferIndex:" (this, index: usize) -> Id { argument::from_function(this, index) }
     "options" (this) -> usize { 0 }
     "functionConstantsDictionary" (this) -> Id { dictionary::make(Vec::new()).autoreleased() }
 }

@@ -1,6 +1,7 @@
 //! Metal's compute classes over SoftMetal.
 
 pub mod archive;
+pub mod argument;
 pub mod blit;
 pub mod buffer;
 pub mod capture;
@@ -76,6 +77,10 @@ class_objects! {
     REFLECTION "MTLComputePipelineReflection",
     /// One argument of a pipeline.
     ARGUMENT "MTLArgument",
+    /// What an argument encoder is made from.
+    ARGUMENT_DESCRIPTOR "MTLArgumentDescriptor",
+    /// Argument encoders.
+    ARGUMENT_ENCODER "SoftMetalArgumentEncoder",
     /// Buffers.
     BUFFER "SoftMetalBuffer",
     /// Heaps.
@@ -135,6 +140,14 @@ pub static CLASSES: &[ClassSpec] = &[
         [descriptor::PASS],
         class[descriptor::PASS_CLASS]
     ),
+    row!(
+        ARGUMENT_DESCRIPTOR,
+        "MTLArgumentDescriptor",
+        ["NSCopying"],
+        [descriptor::ARGUMENT],
+        class[descriptor::ARGUMENT_CLASS]
+    ),
+    row!(ARGUMENT_ENCODER, "SoftMetalArgumentEncoder", ["MTLArgumentEncoder"], [argument::ENCODER]),
     row!(CAPTURE_DESCRIPTOR, "MTLCaptureDescriptor", ["NSCopying"], [descriptor::CAPTURE]),
     row!(CAPTURE_MANAGER, "MTLCaptureManager", [], [capture::MANAGER], class[capture::MANAGER_CLASS]),
     row!(CAPTURE_SCOPE, "SoftMetalCaptureScope", ["MTLCaptureScope"], [capture::SCOPE]),

@@ -132,7 +132,10 @@ pub fn stub(name: &str) -> &'static str {
 
 /// Whether the file of a line marker is one of these.
 pub fn is_library_header(file: &str) -> bool {
-    ["softmetal_simd.h"].iter().chain(STUBS).any(|name| file.strip_suffix(name).is_some_and(|folder| folder.ends_with("/stubs/")))
+    ["softmetal_simd.h"]
+        .iter()
+        .chain(STUBS)
+        .any(|name| file.strip_suffix(name).is_some_and(|folder| folder.ends_with("/stubs/")))
 }
 
 /// The swizzle members of a vector with `n` components.

@@ -120,6 +120,7 @@ impl ConstantValue {
 pub struct FunctionConstants {
     by_index: BTreeMap<u32, ConstantValue>,
     by_name: BTreeMap<String, ConstantValue>,
+    rest_is_zero: bool,
 }
 
 impl FunctionConstants {
@@ -140,6 +141,18 @@ impl FunctionConstants {
     pub fn with_name(mut self, name: &str, value: ConstantValue) -> FunctionConstants {
         self.by_name.insert(name.to_string(), value);
         self
+    }
+
+    /// Constants without a value are zero, instead of an error where a kernel needs them.
+    #[must_use]
+    pub fn with_rest_zero(mut self) -> FunctionConstants {
+        self.rest_is_zero = true;
+        self
+    }
+
+    /// Whether constants without a value are zero.
+    pub(crate) fn rest_is_zero(&self) -> bool {
+        self.rest_is_zero
     }
 
     /// The value for a constant, by its name or its index.

@@ -7,6 +7,7 @@ use super::source_library::{SourceFunction, SourceLibrary};
 use crate::compile::clang::Preprocess;
 use crate::error::{Error, Result};
 use crate::source::binding::Binding;
+use crate::source::members::Layout;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -165,6 +166,15 @@ impl Function {
         match &self.0 {
             Kind::Source(f) => f.bindings(),
             Kind::Metallib(f) => f.bindings(),
+        }
+    }
+
+    /// The layout of the struct that the buffer at an index holds; `None` where there is no such buffer, where it holds something else, or
+    /// where only a compiler could tell, and for metallibs.
+    pub fn argument_layout(&self, index: u32) -> Option<Layout> {
+        match &self.0 {
+            Kind::Source(f) => f.argument_layout(index),
+            Kind::Metallib(_) => None,
         }
     }
 

@@ -7,8 +7,9 @@ use super::library::{CompileOptions, in_parallel, shortened};
 use super::pipeline::Pipeline;
 use crate::compile::cache::key;
 use crate::error::{Error, Result};
-use crate::source::binding::Binding;
+use crate::source::binding::{Binding, BindingKind};
 use crate::source::items::ItemKind;
+use crate::source::members::{Layout, members};
 use crate::source::rewrite::{ConstantValues, required_constants};
 use crate::source::unit::Unit;
 use crate::{judge, lint};
@@ -84,7 +85,7 @@ impl SourceLibrary {
             .into_iter()
             .filter(|c| !values.contains_key(c))
             .collect();
-        if !missing.is_empty() {
+        if !missing.is_empty() && !constants.rest_is_zero() {
             return Err(Error::Constant {
                 kernel: name.to_string(),
                 message: format!("no value given for {}", missing.join(", ")),
@@ -137,6 +138,15 @@ impl SourceFunction {
     /// The parameters. Sizes of their types come with the pipeline.
     pub fn bindings(&self) -> &[Binding] {
         &self.bindings
+    }
+
+    /// The layout of the struct that the buffer at an index holds.
+    pub fn argument_layout(&self, index: u32) -> Option<Layout> {
+        let buffer =
+            |b: &Binding| matches!(b.kind, BindingKind::Buffer | BindingKind::Constant) && b.index == index;
+        let parameter = self.bindings.iter().position(buffer)?;
+        let unit = &self.library.0.unit;
+        members(unit, &unit.entries[self.entry], parameter)
     }
 
     pub(crate) fn key(&self) -> String {

@@ -10,7 +10,6 @@ use crate::source::rewrite::{
     bfloat_digits, compares_spaces, declared_name, group_declarations, initialiser, is_plain_float, plain,
 };
 use crate::source::unit::Unit;
-use rustc_hash::FxHashSet;
 
 /// The whole unit, all kernels and instantiations included.
 pub fn rewrite(unit: &Unit) -> String {
@@ -40,7 +39,7 @@ impl Rewriter<'_> {
     /// Function constants, and what is computed from them, are values that nobody knows yet.
     fn constants(&mut self) {
         let lx = self.lx;
-        let mut unknown: FxHashSet<&str> = self.unit.constants.iter().map(|c| c.name.as_str()).collect();
+        let unknown = self.unit.unknown_constants();
         for c in &self.unit.constants {
             let item = &self.unit.items[c.item];
             let says = format!("the function constant `{}` must be a scalar or a vector", c.name);
@@ -54,19 +53,14 @@ impl Rewriter<'_> {
             );
         }
         for item in self.unit.items.iter().filter(|it| it.kind == ItemKind::Variable && !it.in_type) {
-            let uses = |k: usize| lx.is_ident(k) && unknown.contains(lx.str(k)) && lx.str(k) != item.name;
-            let asks = |k: usize| lx.is(k, "is_function_constant_defined");
-            let Some(equals) = (item.start..item.end).find(|&k| lx.is(k, "=")) else { continue };
-            if !(equals..item.end).any(|k| uses(k) || asks(k)) {
-                continue;
-            }
+            let equals = (item.start..item.end).find(|&k| lx.is(k, "="));
+            let Some(equals) = equals.filter(|_| unknown.contains(item.name.as_str())) else { continue };
             let words = (item.start..equals).filter(|&k| {
                 !matches!(lx.str(k), "static" | "constexpr" | "const" | "constant" | "inline" | "[[")
             });
             let declared = lx.joined(words, |k| Some(lx.str(k)));
             if !declared.contains("]]") {
                 self.replace(item, format!("extern __constant const {declared};"));
-                unknown.insert(&item.name);
             }
         }
     }
@@ -226,6 +220,14 @@ impl Rewriter<'_> {
                         self.edits.replace(said.end, said.end, format!(", {failed}"));
                     }
                 }
+                _ if let Some(close) = cast_to_reference(lx, i) => {
+                    // clang overlooks an address space that such a cast changes, and not that of a pointer.
+                    let and = lx.tokens[close - 1];
+                    self.edits.replace(t.start, t.start, "*");
+                    self.edits.replace(and.start, and.end, "*");
+                    let at = lx.tokens[close].end;
+                    self.edits.replace(at, at, "&");
+                }
                 // Thread memory is what is meant where nothing is said, so another space wins.
                 TokenKind::Ident if word == "thread" && beside_a_space(lx, i) => {
                     self.edits.replace(t.start, t.end, "");
@@ -277,6 +279,25 @@ impl Rewriter<'_> {
         let declares = i > 0 && (lx.is(i - 1, "operator") || lx.is_ident(i - 1) && !lx.is(i - 1, "return"));
         (lx.is(end, "(") && !declares && !matches!(lx.str(end + 1), "*" | "&")).then_some(end)
     }
+}
+
+/// The bracket that closes a cast to a reference at `i`: `(device float &)x`.
+fn cast_to_reference(lx: &Lexed, i: usize) -> Option<usize> {
+    if !lx.is(i, "(")
+        || lx.is_ident(i - 1) && !lx.is(i - 1, "return")
+        || matches!(lx.str(i - 1), ">" | ")" | "]")
+    {
+        return None;
+    }
+    let close = lx.matching(i);
+    let names_a_type = (i + 1..close - 1).all(|k| lx.is_ident(k) || lx.is(k, "::"));
+    let spaced = (i + 1..close).any(|k| space_of(lx.str(k)).is_some());
+    let after = close + 1;
+    let operand = lx.is_ident(after)
+        && !matches!(lx.str(after), "const" | "volatile")
+        && space_of(lx.str(after)).is_none();
+    let operand = operand || matches!(lx.str(after), "(" | "*");
+    (close > i + 2 && lx.is(close - 1, "&") && names_a_type && spaced && operand).then_some(close)
 }
 
 /// Whether another address space stands beside the one at `i`, as in `thread const device T *`.

@@ -127,6 +127,15 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
     if head.starts_with("'this' argument to member function") && !spaces(head).is_empty() {
         return Some("the method is not qualified with the object's address space");
     }
+    const OPERATORS: [&str; 4] = [
+        "cannot increment value of type '__",
+        "cannot decrement value of type '__",
+        "invalid argument type '__",
+        "indirection requires pointer operand ('__",
+    ];
+    if OPERATORS.iter().any(|words| head.starts_with(words)) && of_an_object(head) {
+        return Some("the operator is not qualified with the object's address space");
+    }
     // A scalar is made of an object only by one of its methods.
     let scalar = |to: &str| SCALARS.contains(&to);
     let object =
@@ -136,7 +145,7 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
         return Some("the method is not qualified with the object's address space");
     }
     if head.contains("incompatible with C++ standards before") {
-        let newer = ["class template argument deduction", "declared with 'auto'"];
+        let newer = ["class template argument deduction", "deduction guides", "declared with 'auto'"];
         return (version < 400 && newer.iter().any(|n| head.contains(n)))
             .then_some("Metal before 4.0 is C++14: name the type");
     }
@@ -148,7 +157,7 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
         );
     }
     let all = || std::iter::once(&m.head).chain(&m.notes).map(|p| p.message);
-    let alone = ["no matching constructor", "no viable overloaded"];
+    let alone = ["no matching constructor", "no matching conversion", "no viable overloaded"];
     if alone.iter().any(|words| head.starts_with(words)) && every_candidate_differs(m) {
         return Some("address spaces do not match");
     }
@@ -183,9 +192,18 @@ fn broken(m: &Message<'_>, version: u32) -> Option<&'static str> {
     let spaced = ["address space", "vector element", "explicit instantiation", "is unknown"];
     match rule {
         Some(rule) if differs || spaced.iter().any(|w| says(w)) => Some(rule.text),
-        // Whatever clang says of two types whose address spaces differ.
-        _ => differs.then_some("address spaces do not match"),
+        // Whatever clang says of two pointers whose address spaces differ.
+        _ => (differs && pointers(head)).then_some("address spaces do not match"),
     }
+}
+
+/// Whether the first type that a message names is one of an object outside of thread memory.
+fn of_an_object(text: &str) -> bool {
+    let name = text.split('\'').nth(1).unwrap_or_default().trim_start_matches("const ");
+    let elsewhere =
+        ["__global ", "__constant ", "__local "].iter().find_map(|space| name.strip_prefix(space));
+    elsewhere
+        .is_some_and(|rest| !SCALARS.contains(&rest.trim_start_matches("const ")) && !rest.ends_with('*'))
 }
 
 /// `'max'; did you mean 'metal::max'?`: vectors are no classes, so a call on them finds nothing by its arguments.
@@ -204,8 +222,9 @@ fn every_candidate_differs(m: &Message<'_>) -> bool {
         .filter(|t| t.starts_with("candidate") && !t.contains("requires ") && !t.contains("(the implicit"))
         .peekable();
     let differs = |text: &str| {
-        const COMPARED: [&str; 5] = [
+        const COMPARED: [&str; 6] = [
             "no known conversion",
+            "could not match",
             "does not match adjusted type",
             "deduced conflicting types",
             "cannot deduce a type",
@@ -213,6 +232,7 @@ fn every_candidate_differs(m: &Message<'_>) -> bool {
         ];
         let compared = COMPARED.iter().any(|words| text.contains(words));
         text.contains("cannot pass pointer to address space")
+            || text.contains("cannot bind reference in address space")
             || compared && spaces(text).windows(2).any(|pair| pair[0] != pair[1])
     };
     candidates.peek().is_some() && candidates.all(differs)
@@ -228,6 +248,13 @@ fn spaces(text: &str) -> Vec<&str> {
             NAMES.into_iter().filter_map(|n| Some((quoted.find(n)?, n))).min().map(|(_, n)| n)
         })
         .collect()
+}
+
+/// Whether all types with an address space that a message names are pointers, references or arrays: objects convert to each other.
+fn pointers(text: &str) -> bool {
+    let mut types =
+        text.split('\'').skip(1).step_by(2).filter(|quoted| !spaces(&format!("'{quoted}'")).is_empty());
+    types.all(|quoted| quoted.contains(['*', '&', '[']))
 }
 
 /// The message with Metal's words for clang's.

@@ -39,9 +39,10 @@ fn template_arguments(lint: &mut Lint<'_>) {
     let unit = lint.unit;
     let lx = &unit.lx;
     let is_template = |name: &str| unit.items.iter().any(|it| it.is_template() && it.name == name);
+    let unknown = unit.unknown_constants();
     let in_parameters = |i: usize| unit.items.iter().any(|it| (it.template.0..it.template.1).contains(&i));
     for i in 0..lx.tokens.len() {
-        if !lx.is_ident(i) || !unit.constants.iter().any(|c| c.name == lx.str(i)) {
+        if !lx.is_ident(i) || !unknown.contains(lx.str(i)) {
             continue;
         }
         if in_parameters(i) && (lx.is(i - 1, "=") || lx.is(i + 1, ">")) && !lx.is_ident(i - 1) {
@@ -97,7 +98,10 @@ fn static_member(lint: &mut Lint<'_>, item: &Item) {
     let end = (item.start..item.end).find(|&k| matches!(lx.str(k), "=" | ";" | "{")).unwrap_or(item.end);
     let has = |w: &str| (item.start..end).any(|k| lx.is(k, w));
     if has("static") && !has("constant") && !has("sampler") {
-        lint.at(item.start, format!("the static member `{}` must be in constant memory: write `constant`", item.name));
+        lint.at(
+            item.start,
+            format!("the static member `{}` must be in constant memory: write `constant`", item.name),
+        );
     }
 }
 
@@ -172,7 +176,9 @@ fn program_variable(lint: &mut Lint<'_>, item: &Item) {
         return;
     }
     if has("constant") {
-        if lx.is(end, ";") && !has("extern") && !has("(") && !is_function_constant(lint, item, item.end) {
+        // `constant T S::member;` defines what the type gives a value.
+        let given = has("extern") || has("(") || has("::");
+        if lx.is(end, ";") && !given && !is_function_constant(lint, item, item.end) {
             let name = &item.name;
             lint.at(item.start, format!("the constant `{name}` has no value; write an initialiser"));
         }
@@ -189,10 +195,31 @@ fn program_variable(lint: &mut Lint<'_>, item: &Item) {
     }
 }
 
+/// Words that begin a declaration of their own.
+const DECLARES: [&str; 13] = [
+    "kernel",
+    "vertex",
+    "fragment",
+    "void",
+    "struct",
+    "class",
+    "union",
+    "enum",
+    "template",
+    "typedef",
+    "using",
+    "namespace",
+    "inline",
+];
+
 /// `struct S { … } s;`
 fn variable_of_a_new_type(lint: &mut Lint<'_>, item: &Item) {
     let unit = lint.unit;
     let lx = &unit.lx;
+    if DECLARES.contains(&lx.str(item.body.1 + 1)) {
+        lint.at(item.body.1, format!("a `;` is missing behind the type `{}`", item.name));
+        return;
+    }
     let constant = (item.start..item.body.0).any(|k| lx.is(k, "constant"));
     if !constant && lx.is_ident(item.body.1 + 1) && !lx.str(item.body.1 + 1).starts_with("__") {
         lint.at(item.body.1 + 1, in_constant_memory(lx.str(item.body.1 + 1)));

@@ -97,7 +97,7 @@ fn unknown_values(lint: &mut Lint<'_>) {
         }
         for k in equals..item.end {
             let runs = lx.is_ident(k) && functions.get(lx.str(k)) == Some(&false) && is_called(lx, k);
-            if runs && !matches!(lx.str(k - 1), "." | "->") && !is_unevaluated(lx, k, equals) {
+            if runs && !matches!(lx.str(k - 1), "." | "->" | "::") && !is_unevaluated(lx, k, equals) {
                 let name = lx.str(k);
                 lint.at(k, format!("the constant `{}` needs a value that the compiler knows, and `{name}` is not constexpr", item.name));
             }

@@ -24,6 +24,12 @@ pub fn check(lint: &mut Lint<'_>, version: u32) {
     for item in unit.items.iter().filter(|it| it.kind == ItemKind::Variable) {
         lambdas(lint, item.start + 1, item.end, version);
     }
+    for item in unit.items.iter().filter(|it| version < 400 && it.kind == ItemKind::Function) {
+        let of_a_type = || unit.items.iter().any(|it| it.kind == ItemKind::Type && it.name == item.name);
+        if lx.is(item.params.1 + 1, "->") && lx.is_ident(item.params.1 + 2) && !item.in_type && of_a_type() {
+            lint.at(item.params.0 - 1, "deduction guides need Metal 4.0, which is C++17");
+        }
+    }
     for item in unit.items.iter().filter(|it| it.has_body()) {
         if matches!(item.kind, ItemKind::Function | ItemKind::Kernel | ItemKind::Graphics) {
             body(lint, item, version);
@@ -121,7 +127,6 @@ pub(super) fn declares(lx: &Lexed, i: usize) -> bool {
             | "typedef"
             | "extern"
             | "return"
-            | "unsigned"
             | "case"
             | "restrict"
             | "new"

@@ -5,6 +5,7 @@ pub mod casts;
 pub mod edit;
 pub mod items;
 pub mod lexer;
+pub mod members;
 pub mod numbers;
 pub mod overloads;
 pub mod params;

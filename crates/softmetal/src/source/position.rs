@@ -31,7 +31,9 @@ pub fn diagnostics(stderr: &str, rewritten: &str, shim: &Path, main: (&str, &str
     let mut out: Vec<Diagnostic> = Vec::new();
     for (i, p) in lines.iter().enumerate().filter(|(_, p)| p.level == "error") {
         // An error inside our headers belongs to the user's line that led there.
-        let in_shim = |p: &Parsed| Path::new(p.file).starts_with(shim) || p.file == LAUNCH;
+        let in_shim = |p: &Parsed| {
+            Path::new(p.file).starts_with(shim) || p.file == LAUNCH || p.file == "<scratch space>"
+        };
         let place = if in_shim(p) {
             lines[i + 1..].iter().take_while(|n| n.level == "note").find(|n| !in_shim(n))
         } else {

@@ -77,7 +77,9 @@ impl Rewriter<'_> {
                 continue;
             }
             // A member may be declared only once; elsewhere a declaration may precede its definition.
-            let overloadable = matches!(item.kind, ItemKind::Function | ItemKind::Type)
+            // Of types, specialisations alone can differ in an address space.
+            let kind = item.kind == ItemKind::Function || item.kind == ItemKind::Type && item.is_template();
+            let overloadable = kind
                 && (item.has_body() || item.in_type && item.kind == ItemKind::Function)
                 && !item.name.is_empty();
             if overloadable && !seen.insert(signature(self.lx, item)) {

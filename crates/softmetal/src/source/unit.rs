@@ -229,6 +229,21 @@ impl Unit {
         }))
     }
 
+    /// Names of function constants, and of the constants that are computed from them: values that no compiler knows.
+    pub fn unknown_constants(&self) -> FxHashSet<&str> {
+        let lx = &self.lx;
+        let mut unknown: FxHashSet<&str> = self.constants.iter().map(|c| c.name.as_str()).collect();
+        for item in self.items.iter().filter(|it| it.kind == ItemKind::Variable && !it.in_type) {
+            let uses = |k: usize| lx.is_ident(k) && unknown.contains(lx.str(k)) && lx.str(k) != item.name;
+            let asks = |k: usize| lx.is(k, "is_function_constant_defined");
+            let equals = (item.start..item.end).find(|&k| lx.is(k, "="));
+            if equals.is_some_and(|equals| (equals..item.end).any(|k| uses(k) || asks(k))) {
+                unknown.insert(&item.name);
+            }
+        }
+        unknown
+    }
+
     /// Namespace-scope items whose names are reachable from an entry point, by name alone.
     pub fn reachable(&self, entry: &Entry) -> Vec<usize> {
         let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
