@@ -239,6 +239,9 @@ impl Compiled {
             if alike.is_empty() {
                 plans.remove(&key);
             }
+            drop(plans);
+            // Otherwise the device would keep what this function drops.
+            oldest.program.forget(&self.device);
         }
     }
 
@@ -400,4 +403,26 @@ fn row_major(tensor: &Tensor) -> Option<Argument> {
     let whole = |leaf: &Leaf| leaf.layout.offset == 0 && leaf.layout.is_contiguous();
     let value = |leaf: &Leaf| whole(leaf).then(|| (leaf.payload.clone(), leaf.donated));
     tensor.node.with_value(value).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Weak;
+
+    #[test]
+    fn plans_that_are_not_kept_are_dropped() {
+        let device = Device::cpu();
+        let function = compile(&device, |x| Ok(vec![x[0].mul(3.25)?.add(&x[0])?.exp()?])).keep_plans(2);
+        let mut seen: Vec<Weak<_>> = Vec::new();
+        for count in 1100..1110 {
+            let x = Tensor::zeros_on([count], DType::F32, &device).unwrap();
+            function.call(&[&x]).unwrap();
+            let plans = function.plans.lock();
+            let all = plans.values().flatten().map(|traced| Arc::downgrade(&traced.program.executable));
+            seen.extend(all.filter(|new| seen.iter().all(|old| !old.ptr_eq(new))).collect::<Vec<_>>());
+        }
+        assert_eq!(seen.len(), 10);
+        assert_eq!(seen.iter().filter(|plan| plan.strong_count() > 0).count(), 2);
+    }
 }

@@ -72,6 +72,14 @@ impl Program {
         }
     }
 
+    /// Drops it from the caches of its device and of the device that was asked for. A graph that needs it again is planned again.
+    pub fn forget(&self, asked: &Device) {
+        self.device.programs().forget(&self.executable);
+        if self.device != *asked {
+            asked.programs().forget(&self.executable);
+        }
+    }
+
     /// Whether all of these values are on its device.
     fn holds(&self, leaves: &[Payload]) -> bool {
         leaves.iter().all(|leaf| value_in(leaf).is_ok_and(|value| value.device == self.device))
@@ -336,6 +344,18 @@ impl Programs {
         bound(&mut entries);
         entries.entry(key).or_default().push(entry.clone());
         Ok(entry)
+    }
+
+    fn forget(&self, executable: &Arc<dyn Executable>) {
+        let is_it = |kept: &Kept| Arc::ptr_eq(&kept.executable, executable);
+        self.entries.lock().retain(|_, alike| {
+            alike.retain(|entry| !entry.program.get().is_some_and(is_it));
+            !alike.is_empty()
+        });
+        self.choices.lock().retain(|_, alike| {
+            alike.retain(|choice| !is_it(&choice.program));
+            !alike.is_empty()
+        });
     }
 
     pub fn clear(&self) {
