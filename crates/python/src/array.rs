@@ -5,6 +5,7 @@ use crate::device::{PyDevice, device_of};
 use crate::dtype::{PyDType, dtype_of, python_name};
 use crate::errors::{OrRaise, raise};
 use crate::own::Elements;
+use crate::region::Region;
 use crate::run::evaluate;
 use crate::trace;
 use parking_lot::RwLock;
@@ -96,7 +97,16 @@ impl PyArray {
 
     /// Writes elements at leading coordinates, if nobody else can see them; returns whether it did. Not while a function is traced.
     pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> bool {
-        let done = self.content.write_own(coordinates, elements);
+        self.noted(self.content.write_own(coordinates, elements))
+    }
+
+    /// The same over a region.
+    pub fn write_region(&self, region: &Region, elements: Elements<'_>) -> bool {
+        self.noted(self.content.write_region(region, elements))
+    }
+
+    /// Counts an assignment, if there was one.
+    fn noted(&self, done: bool) -> bool {
         if let (true, Some(version)) = (done, self.version.get()) {
             version.fetch_add(1, Ordering::Release);
         }
@@ -498,7 +508,9 @@ pub fn eval(py: Python<'_>, first: Option<&Bound<'_, PyAny>>, more: &Bound<'_, P
         return array.evaluated(py).map(drop);
     }
     let values = first.into_iter().cloned().chain(more.iter()).collect::<Vec<_>>();
-    by_device(tensors_in(&PyTuple::new(py, values)?)?, |tensors| evaluate(py, &tensors.iter().collect::<Vec<_>>()))
+    by_device(tensors_in(&PyTuple::new(py, values)?)?, |tensors| {
+        evaluate(py, &tensors.iter().collect::<Vec<_>>())
+    })
 }
 
 /// Starts to evaluate arrays and returns without waiting, if the device is asynchronous. Reading a value waits for it and

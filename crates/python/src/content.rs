@@ -1,6 +1,7 @@
 //! What an array object holds: a tensor, or something smaller that becomes one when it is needed.
 
 use crate::own::{self, Elements, Place};
+use crate::region::Region;
 use parking_lot::RwLock;
 use wootz::{DType, Number, Shape, Tensor, Tiny, is_small};
 use wootz_ir::ElementwiseOp;
@@ -78,6 +79,16 @@ impl Content {
     /// Writes elements at leading coordinates, where they are in memory; returns whether it did: not if there is no memory of its
     /// own that could be written, nor if the elements or coordinates are not as they should be.
     pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> bool {
+        self.with_own(|tensor, bytes| own::write(tensor, bytes, coordinates, elements))
+    }
+
+    /// The same over a region.
+    pub fn write_region(&self, region: &Region, elements: Elements<'_>) -> bool {
+        self.with_own(|tensor, bytes| region.write(tensor, bytes, elements))
+    }
+
+    /// Passes the tensor and its bytes to `write`; `false` if it has no memory of its own.
+    fn with_own(&self, write: impl FnOnce(&Tensor, &mut [u8]) -> bool) -> bool {
         loop {
             if let State::Tensor(tensor, place) = &mut *self.0.write() {
                 if place.is_none() {
@@ -87,7 +98,7 @@ impl Content {
                 // SAFETY: the tensor is alive. While its place is known it is neither cloned nor read elsewhere: whoever gets it
                 // from here settles it first. The lock is held.
                 let bytes = unsafe { place.bytes_mut() };
-                return own::write(tensor, bytes, coordinates, elements);
+                return write(tensor, bytes);
             }
             self.settle();
         }

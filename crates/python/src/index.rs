@@ -4,12 +4,13 @@ use crate::array::{PyArray, array};
 use crate::convert::{Copying, number_of, scalar, tensor_of, typed_number};
 use crate::errors::{OrRaise, raise};
 use crate::own::Elements;
+use crate::region::Region;
 use crate::trace::PyParameter;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
-use wootz::{DType, Index, Number, Selector, Tensor, Tiny};
+use wootz::{DType, Device, Index, Number, Selector, Tensor, Tiny};
 
 /// A key's parts.
 fn selectors(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Vec<Selector>> {
@@ -225,7 +226,7 @@ impl PyArray {
                 None => false,
             },
         };
-        if done {
+        if done || self.set_region(py, key, value)? {
             return Ok(());
         }
         self.update(py, |tensor| {
@@ -397,6 +398,43 @@ impl PyArray {
             row.get().evaluated(py)?;
         }
         Ok(self.set_now(coordinates, value))
+    }
+
+    /// Sets a part of the array that integers and slices name, in place if possible; returns whether it was done. A part that is
+    /// not small stays lazy if anything of it is, so that it is computed together with what comes next.
+    fn set_region(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if crate::trace::current() != 0 || !self.is_on_host() {
+            return Ok(false);
+        }
+        let found = self.describe(|shape, dtype| Some((Region::of(shape, key)?, shape.count(), dtype)));
+        let Some((region, count, dtype)) = found else { return Ok(false) };
+        let row = value.cast::<PyArray>().ok().map(Bound::get);
+        let is_small = region.count() <= count / 4;
+        if !(is_small || self.is_ready() && row.is_none_or(PyArray::is_ready)) {
+            return Ok(false);
+        }
+        self.evaluated(py)?;
+        if let Some(number) = plain_number(value) {
+            return Ok(self.write_region(&region, Elements::Number(number)));
+        }
+        let mut row = match row {
+            Some(row) => row.tensor(),
+            None if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
+                tensor_of(value, Some(dtype), &Device::cpu(), Copying::IfNeeded)?
+            }
+            None if typed_number(value)?.is_some() || value.is_instance_of::<PyParameter>() => {
+                return Ok(false);
+            }
+            None => tensor_of(value, None, &Device::cpu(), Copying::IfNeeded)?,
+        };
+        if row.dtype() != dtype {
+            row = row.cast(dtype).or_raise()?;
+        }
+        // In order, which a view of other memory need not be.
+        if !row.is_ready() {
+            crate::run::evaluate(py, &[&row])?;
+        }
+        Ok(self.write_region(&region, Elements::Of(&row)))
     }
 
     /// The same with what is available now.

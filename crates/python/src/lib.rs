@@ -32,6 +32,7 @@ mod operators;
 mod own;
 mod random;
 mod reductions;
+mod region;
 mod run;
 mod serve;
 mod trace;

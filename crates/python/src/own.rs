@@ -3,7 +3,7 @@
 use crate::convert::check_fits;
 use std::ops::Range;
 use std::ptr::NonNull;
-use wootz::{Number, Tensor, Tiny};
+use wootz::{DType, Number, Tensor, Tiny};
 
 /// Where the elements of a tensor are that nobody else has a handle to.
 pub struct Place {
@@ -89,30 +89,38 @@ pub fn write(tensor: &Tensor, bytes: &mut [u8], coordinates: &[i64], elements: E
     let dtype = tensor.dtype();
     let Some(spot) = Spot::of(tensor.shape(), coordinates) else { return false };
     let Some(target) = bytes.get_mut(spot.bytes(dtype.size())) else { return false };
-    match elements {
-        Elements::Number(number) => {
-            let fits = check_fits(number, dtype).is_ok();
-            if fits {
-                repeat(target, &number.to_bytes(dtype));
+    if let Elements::Of(row) = elements {
+        let alike = row.dtype() == dtype && **row.shape() == tensor.shape()[spot.axes..];
+        return alike && row.copy_part(0, target);
+    }
+    let mut room = [0; 8];
+    let element = elements.bytes(dtype, &mut room);
+    element.inspect(|element| repeat(target, element)).is_some()
+}
+
+impl<'a> Elements<'a> {
+    /// The bytes of a single element of a dtype; `None` if it does not fit, or if there are several.
+    pub fn bytes<'b>(&self, dtype: DType, room: &'b mut [u8; 8]) -> Option<&'b [u8]>
+    where
+        'a: 'b,
+    {
+        match self {
+            Elements::Number(number) => {
+                check_fits(*number, dtype).ok()?;
+                let element = number.to_bytes(dtype);
+                room[..element.len()].copy_from_slice(&element);
+                Some(&room[..element.len()])
             }
-            fits
-        }
-        Elements::Tiny(tiny) => {
-            let alike = tiny.dtype() == dtype && tiny.bytes().len() == dtype.size();
-            if alike {
-                repeat(target, tiny.bytes());
+            Elements::Tiny(tiny) => {
+                (tiny.dtype() == dtype && tiny.bytes().len() == dtype.size()).then(|| tiny.bytes())
             }
-            alike
-        }
-        Elements::Of(row) => {
-            let alike = row.dtype() == dtype && **row.shape() == tensor.shape()[spot.axes..];
-            alike && row.copy_part(0, target)
+            Elements::Of(_) => None,
         }
     }
 }
 
 /// Writes an element as often as there is room for it.
-fn repeat(target: &mut [u8], element: &[u8]) {
+pub fn repeat(target: &mut [u8], element: &[u8]) {
     if target.len() == element.len() {
         target.copy_from_slice(element);
     } else {
