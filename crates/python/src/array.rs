@@ -5,6 +5,7 @@ use crate::device::{PyDevice, device_of};
 use crate::dtype::{PyDType, dtype_of, python_name};
 use crate::errors::{OrRaise, raise};
 use crate::own::Elements;
+use crate::region::Region;
 use crate::run::evaluate;
 use crate::trace;
 use parking_lot::RwLock;
@@ -94,16 +95,22 @@ impl PyArray {
         Ok(())
     }
 
-    /// Writes elements of its own dtype at leading coordinates, if nobody else can see them; returns whether it did.
-    pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> PyResult<bool> {
-        if trace::current() != 0 {
-            return Ok(false);
-        }
-        let done = self.content.write_own(coordinates, elements).unwrap_or(Ok(false))?;
+    /// Writes elements at leading coordinates, if nobody else can see them; returns whether it did. Not while a function is traced.
+    pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> bool {
+        self.noted(self.content.write_own(coordinates, elements))
+    }
+
+    /// The same over a region.
+    pub fn write_region(&self, region: &Region, elements: Elements<'_>) -> bool {
+        self.noted(self.content.write_region(region, elements))
+    }
+
+    /// Counts an assignment, if there was one.
+    fn noted(&self, done: bool) -> bool {
         if let (true, Some(version)) = (done, self.version.get()) {
             version.fetch_add(1, Ordering::Release);
         }
-        Ok(done)
+        done
     }
 
     /// Passes the shape and the dtype to `look`.
@@ -488,10 +495,11 @@ pub fn _from_bytes(data: &[u8], dtype: PyDType, shape: Vec<usize>) -> PyResult<P
 
 /// Evaluates arrays, including those inside tuples, lists and dicts, as one batch per device.
 #[pyfunction]
-#[pyo3(signature = (*values))]
-pub fn eval(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
-    if values.len() == 1
-        && let Ok(array) = values.get_borrowed_item(0)?.cast_exact::<PyArray>()
+#[pyo3(signature = (first=None, /, *more), text_signature = "(*values)")]
+pub fn eval(py: Python<'_>, first: Option<&Bound<'_, PyAny>>, more: &Bound<'_, PyTuple>) -> PyResult<()> {
+    // A parameter of its own, so that the usual call needs no tuple.
+    if more.is_empty()
+        && let Some(Ok(array)) = first.map(|first| first.cast_exact::<PyArray>())
     {
         let array = array.get();
         if trace::current() == 0 && array.content.eval() {
@@ -499,7 +507,10 @@ pub fn eval(py: Python<'_>, values: &Bound<'_, PyTuple>) -> PyResult<()> {
         }
         return array.evaluated(py).map(drop);
     }
-    by_device(tensors_in(values)?, |tensors| evaluate(py, &tensors.iter().collect::<Vec<_>>()))
+    let values = first.into_iter().cloned().chain(more.iter()).collect::<Vec<_>>();
+    by_device(tensors_in(&PyTuple::new(py, values)?)?, |tensors| {
+        evaluate(py, &tensors.iter().collect::<Vec<_>>())
+    })
 }
 
 /// Starts to evaluate arrays and returns without waiting, if the device is asynchronous. Reading a value waits for it and

@@ -1,9 +1,9 @@
 //! What an array object holds: a tensor, or something smaller that becomes one when it is needed.
 
 use crate::own::{self, Elements, Place};
+use crate::region::Region;
 use parking_lot::RwLock;
-use pyo3::PyResult;
-use wootz::{DType, Shape, Tensor, Tiny, is_small};
+use wootz::{DType, Number, Shape, Tensor, Tiny, is_small};
 use wootz_ir::ElementwiseOp;
 
 enum State {
@@ -76,18 +76,29 @@ impl Content {
         }
     }
 
-    /// Writes elements of its own dtype at leading coordinates, where they are in memory; `None` if it has no memory of its own
-    /// that could be written.
-    pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> Option<PyResult<bool>> {
+    /// Writes elements at leading coordinates, where they are in memory; returns whether it did: not if there is no memory of its
+    /// own that could be written, nor if the elements or coordinates are not as they should be.
+    pub fn write_own(&self, coordinates: &[i64], elements: Elements<'_>) -> bool {
+        self.with_own(|tensor, bytes| own::write(tensor, bytes, coordinates, elements))
+    }
+
+    /// The same over a region.
+    pub fn write_region(&self, region: &Region, elements: Elements<'_>) -> bool {
+        self.with_own(|tensor, bytes| region.write(tensor, bytes, elements))
+    }
+
+    /// Passes the tensor and its bytes to `write`; `false` if it has no memory of its own.
+    fn with_own(&self, write: impl FnOnce(&Tensor, &mut [u8]) -> bool) -> bool {
         loop {
             if let State::Tensor(tensor, place) = &mut *self.0.write() {
                 if place.is_none() {
                     *place = Place::of(tensor);
                 }
+                let Some(place) = place else { return false };
                 // SAFETY: the tensor is alive. While its place is known it is neither cloned nor read elsewhere: whoever gets it
                 // from here settles it first. The lock is held.
-                let bytes = unsafe { place.as_mut()?.bytes_mut() };
-                return Some(own::write(tensor, bytes, coordinates, elements));
+                let bytes = unsafe { place.bytes_mut() };
+                return write(tensor, bytes);
             }
             self.settle();
         }
@@ -115,8 +126,11 @@ impl Content {
     }
 
     /// The only number of a tiny value.
-    pub fn number(&self) -> Option<wootz::Number> {
-        self.tiny().and_then(|tiny| tiny.number())
+    pub fn number(&self) -> Option<Number> {
+        match &*self.0.read_recursive() {
+            State::Tiny(tiny) => tiny.number(),
+            State::Tensor(..) | State::Pair(..) => None,
+        }
     }
 
     /// The tiny value.

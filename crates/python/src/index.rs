@@ -1,15 +1,16 @@
 //! `x[key]` and `x[key] = value`.
 
 use crate::array::{PyArray, array};
-use crate::convert::{Copying, check_fits, number_of, scalar, tensor_of, typed_number};
+use crate::convert::{Copying, number_of, scalar, tensor_of, typed_number};
 use crate::errors::{OrRaise, raise};
 use crate::own::Elements;
+use crate::region::Region;
 use crate::trace::PyParameter;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyFloat, PyInt, PyList, PySlice, PyTuple};
 use smallvec::SmallVec;
-use wootz::{DType, Index, Number, Selector, Tensor, Tiny};
+use wootz::{DType, Device, Index, Number, Selector, Tensor, Tiny};
 
 /// A key's parts.
 fn selectors(tensor: &Tensor, key: &Bound<'_, PyAny>) -> PyResult<Vec<Selector>> {
@@ -199,13 +200,14 @@ fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
 #[pymethods]
 impl PyArray {
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<PyArray> {
-        if let Some(coordinates) = coordinates(key) {
-            if let Some(element) = self.element(&coordinates) {
-                return Ok(element);
-            }
-            if let [at] = coordinates[..] {
-                return self.row(py, key, at);
-            }
+        if let Some(at) = position(key) {
+            return match self.element(&[at]) {
+                Some(element) => Ok(element),
+                None => self.row(py, key, at),
+            };
+        }
+        if let Some(element) = coordinates(key).and_then(|coordinates| self.element(&coordinates)) {
+            return Ok(element);
         }
         let tensor = self.tensor();
         if let Ok(slice) = key.cast_exact::<PySlice>()
@@ -217,9 +219,14 @@ impl PyArray {
     }
 
     fn __setitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        if let Some(coordinates) = coordinates(key)
-            && self.set_at(py, &coordinates, value)?
-        {
+        let done = match position(key) {
+            Some(at) => self.set_at(py, &[at], value)?,
+            None => match coordinates(key) {
+                Some(coordinates) => self.set_at(py, &coordinates, value)?,
+                None => false,
+            },
+        };
+        if done || self.set_region(py, key, value)? {
             return Ok(());
         }
         self.update(py, |tensor| {
@@ -329,22 +336,24 @@ impl PyItems {
     }
 }
 
-/// A number of Python's own classes.
-fn plain_number(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+/// A number of Python's own classes that fits 64 bits.
+fn plain_number(value: &Bound<'_, PyAny>) -> Option<Number> {
     if let Ok(value) = value.cast_exact::<PyFloat>() {
-        return Ok(Some(Number::Float(value.value())));
+        return Some(Number::Float(value.value()));
     }
     if value.is_exact_instance_of::<PyInt>() || value.is_exact_instance_of::<PyBool>() {
-        return number_of(value);
+        return number_of(value).ok().flatten();
     }
-    Ok(None)
+    None
 }
 
-/// The integers of a key that has only integers.
+/// A key that is one integer.
+fn position(key: &Bound<'_, PyAny>) -> Option<i64> {
+    if key.is_exact_instance_of::<PyInt>() { key.extract().ok() } else { None }
+}
+
+/// The integers of a key that is a tuple of integers.
 fn coordinates(key: &Bound<'_, PyAny>) -> Option<SmallVec<[i64; 4]>> {
-    if key.is_exact_instance_of::<PyInt>() {
-        return Some(SmallVec::from_slice(&[key.extract().ok()?]));
-    }
     let tuple = key.cast_exact::<PyTuple>().ok()?;
     let mut coordinates = SmallVec::new();
     for item in tuple.iter_borrowed() {
@@ -366,35 +375,81 @@ impl PyArray {
 
 impl PyArray {
     /// Sets a single element, or the slice at leading coordinates, in place if possible: the array is evaluated for
-    /// that, since a loop of assignments would otherwise copy it each time. Returns whether it was done.
+    /// that, since a loop of assignments would otherwise copy it each time. Returns whether it was done; what is wrong is left
+    /// to the general case.
     fn set_at(&self, py: Python<'_>, coordinates: &[i64], value: &Bound<'_, PyAny>) -> PyResult<bool> {
         if crate::trace::current() != 0 {
             return Ok(false);
         }
-        let dtype = self.describe(|_, dtype| dtype);
-        if let Some(number) = plain_number(value)? {
-            check_fits(number, dtype)?;
-            return self.in_place(py, coordinates, Elements::Same(&number.to_bytes(dtype)));
-        }
-        let Ok(row) = value.cast::<PyArray>() else { return Ok(false) };
-        if let Some(tiny) = row.get().tiny().filter(|tiny| tiny.number().is_some() && tiny.dtype() == dtype) {
-            return self.in_place(py, coordinates, Elements::Same(tiny.bytes()));
-        }
-        let row = row.get().evaluated(py)?;
-        self.in_place(py, coordinates, Elements::Of(&row))
-    }
-
-    /// Writes elements in place, after the array has been computed if necessary.
-    fn in_place(&self, py: Python<'_>, coordinates: &[i64], elements: Elements<'_>) -> PyResult<bool> {
         // It has a value most of the time, which the attempt itself finds out.
-        if self.write_own(coordinates, elements)? {
+        if self.set_now(coordinates, value) {
             return Ok(true);
         }
-        if !self.is_on_host() || self.is_ready() {
+        let row = value.cast::<PyArray>().ok();
+        if row.is_none() && plain_number(value).is_none() {
+            return Ok(false);
+        }
+        let ready = self.is_ready() && row.is_none_or(|row| row.get().is_ready());
+        if ready || !self.is_on_host() {
             return Ok(false);
         }
         self.evaluated(py)?;
-        self.write_own(coordinates, elements)
+        if let Some(row) = row {
+            row.get().evaluated(py)?;
+        }
+        Ok(self.set_now(coordinates, value))
+    }
+
+    /// Sets a part of the array that integers and slices name, in place if possible; returns whether it was done. A part that is
+    /// not small stays lazy if anything of it is, so that it is computed together with what comes next.
+    fn set_region(&self, py: Python<'_>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        if crate::trace::current() != 0 || !self.is_on_host() {
+            return Ok(false);
+        }
+        let found = self.describe(|shape, dtype| Some((Region::of(shape, key)?, shape.count(), dtype)));
+        let Some((region, count, dtype)) = found else { return Ok(false) };
+        let row = value.cast::<PyArray>().ok().map(Bound::get);
+        let is_small = region.count() <= count / 4;
+        if !(is_small || self.is_ready() && row.is_none_or(PyArray::is_ready)) {
+            return Ok(false);
+        }
+        self.evaluated(py)?;
+        if let Some(number) = plain_number(value) {
+            return Ok(self.write_region(&region, Elements::Number(number)));
+        }
+        let mut row = match row {
+            Some(row) => row.tensor(),
+            None if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() => {
+                tensor_of(value, Some(dtype), &Device::cpu(), Copying::IfNeeded)?
+            }
+            None if typed_number(value)?.is_some() || value.is_instance_of::<PyParameter>() => {
+                return Ok(false);
+            }
+            None => tensor_of(value, None, &Device::cpu(), Copying::IfNeeded)?,
+        };
+        if row.dtype() != dtype {
+            row = row.cast(dtype).or_raise()?;
+        }
+        // In order, which a view of other memory need not be.
+        if !row.is_ready() {
+            crate::run::evaluate(py, &[&row])?;
+        }
+        Ok(self.write_region(&region, Elements::Of(&row)))
+    }
+
+    /// The same with what is available now.
+    fn set_now(&self, coordinates: &[i64], value: &Bound<'_, PyAny>) -> bool {
+        if let Some(number) = plain_number(value) {
+            return self.write_own(coordinates, Elements::Number(number));
+        }
+        let Ok(row) = value.cast::<PyArray>() else { return false };
+        if let Some(tiny) = row.get().tiny()
+            && self.write_own(coordinates, Elements::Tiny(&tiny))
+        {
+            return true;
+        }
+        let row = row.get().tensor();
+        self.write_own(coordinates, Elements::Of(&row))
     }
 }
 

@@ -37,6 +37,7 @@ mod operators;
 mod own;
 mod random;
 mod reductions;
+mod region;
 mod run;
 mod serve;
 mod trace;

@@ -1,11 +1,9 @@
 //! Elements that are read and written one by one, where they are in memory.
 
-use crate::errors::raise;
-use pyo3::PyResult;
-use smallvec::SmallVec;
+use crate::convert::check_fits;
 use std::ops::Range;
 use std::ptr::NonNull;
-use wootz::{Tensor, Tiny};
+use wootz::{DType, Number, Tensor, Tiny};
 
 /// Where the elements of a tensor are that nobody else has a handle to.
 pub struct Place {
@@ -44,12 +42,14 @@ impl Place {
     }
 }
 
-/// Elements to write, at consecutive positions.
+/// What to write at consecutive positions.
 #[derive(Clone, Copy)]
 pub enum Elements<'a> {
-    /// The same bytes for each.
-    Same(&'a [u8]),
-    /// Those of a tensor.
+    /// The same number everywhere, which has to fit the dtype.
+    Number(Number),
+    /// The same number everywhere, of the tensor's dtype.
+    Tiny(&'a Tiny),
+    /// The elements of a tensor of the same dtype.
     Of(&'a Tensor),
 }
 
@@ -64,25 +64,19 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The spot of leading coordinates; `None` if there are more of them than axes.
-    pub fn of(shape: &[usize], coordinates: &[i64]) -> PyResult<Option<Spot>> {
-        if coordinates.len() > shape.len() {
-            return Ok(None);
-        }
+    /// The spot of leading coordinates; `None` if they are out of range, or more than there are axes.
+    pub fn of(shape: &[usize], coordinates: &[i64]) -> Option<Spot> {
         let mut start = 0;
-        for (axis, (&extent, &index)) in shape.iter().zip(coordinates).enumerate() {
+        for (axis, &index) in coordinates.iter().enumerate() {
+            let extent = *shape.get(axis)?;
             let at = if index < 0 { index + extent as i64 } else { index };
             if !(0..extent as i64).contains(&at) {
-                let shape = SmallVec::<[usize; 4]>::from_slice(shape);
-                let message = format!(
-                    "index {index} is out of range for axis {axis} with extent {extent} (shape {shape:?})"
-                );
-                return Err(raise("OutOfRangeError", message));
+                return None;
             }
             start = start * extent + at as usize;
         }
         let count = shape[coordinates.len()..].iter().product();
-        Ok(Some(Spot { start: start * count, axes: coordinates.len(), count }))
+        Some(Spot { start: start * count, axes: coordinates.len(), count })
     }
 
     fn bytes(&self, size: usize) -> Range<usize> {
@@ -91,30 +85,52 @@ impl Spot {
 }
 
 /// Writes elements at leading coordinates; returns whether it did.
-pub fn write(
-    tensor: &Tensor,
-    bytes: &mut [u8],
-    coordinates: &[i64],
-    elements: Elements<'_>,
-) -> PyResult<bool> {
-    let Some(spot) = Spot::of(tensor.shape(), coordinates)? else { return Ok(false) };
-    let Some(target) = bytes.get_mut(spot.bytes(tensor.dtype().size())) else { return Ok(false) };
-    match elements {
-        Elements::Same(element) if target.len() == element.len() => target.copy_from_slice(element),
-        Elements::Same(element) => {
-            target.chunks_exact_mut(element.len()).for_each(|to| to.copy_from_slice(element))
-        }
-        Elements::Of(row) => {
-            let alike = row.dtype() == tensor.dtype() && **row.shape() == tensor.shape()[spot.axes..];
-            return Ok(alike && row.copy_part(0, target));
+pub fn write(tensor: &Tensor, bytes: &mut [u8], coordinates: &[i64], elements: Elements<'_>) -> bool {
+    let dtype = tensor.dtype();
+    let Some(spot) = Spot::of(tensor.shape(), coordinates) else { return false };
+    let Some(target) = bytes.get_mut(spot.bytes(dtype.size())) else { return false };
+    if let Elements::Of(row) = elements {
+        let alike = row.dtype() == dtype && **row.shape() == tensor.shape()[spot.axes..];
+        return alike && row.copy_part(0, target);
+    }
+    let mut room = [0; 8];
+    let element = elements.bytes(dtype, &mut room);
+    element.inspect(|element| repeat(target, element)).is_some()
+}
+
+impl<'a> Elements<'a> {
+    /// The bytes of a single element of a dtype; `None` if it does not fit, or if there are several.
+    pub fn bytes<'b>(&self, dtype: DType, room: &'b mut [u8; 8]) -> Option<&'b [u8]>
+    where
+        'a: 'b,
+    {
+        match self {
+            Elements::Number(number) => {
+                check_fits(*number, dtype).ok()?;
+                let element = number.to_bytes(dtype);
+                room[..element.len()].copy_from_slice(&element);
+                Some(&room[..element.len()])
+            }
+            Elements::Tiny(tiny) => {
+                (tiny.dtype() == dtype && tiny.bytes().len() == dtype.size()).then(|| tiny.bytes())
+            }
+            Elements::Of(_) => None,
         }
     }
-    Ok(true)
+}
+
+/// Writes an element as often as there is room for it.
+pub fn repeat(target: &mut [u8], element: &[u8]) {
+    if target.len() == element.len() {
+        target.copy_from_slice(element);
+    } else {
+        target.chunks_exact_mut(element.len()).for_each(|to| to.copy_from_slice(element));
+    }
 }
 
 /// The element at coordinates, if they are as many as the axes and in range.
 pub fn element(tensor: &Tensor, bytes: &[u8], coordinates: &[i64]) -> Option<Tiny> {
-    let spot = Spot::of(tensor.shape(), coordinates).ok()??;
+    let spot = Spot::of(tensor.shape(), coordinates)?;
     if spot.axes != tensor.rank() {
         return None;
     }

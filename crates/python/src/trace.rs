@@ -18,6 +18,9 @@ thread_local! {
     static STATE: RefCell<State> = const { RefCell::new(State::new()) };
 }
 
+/// The number of traces in progress on all threads.
+static IN_PROGRESS: AtomicU64 = AtomicU64::new(0);
+
 struct State {
     /// The number of seeds drawn.
     draws: u32,
@@ -49,7 +52,8 @@ impl Version {
 
 /// The id of the trace on this thread; 0 if there is none.
 pub fn current() -> u64 {
-    CURRENT.get()
+    // This thread's own traces are among those in progress; without any, there is no need to look at memory of the thread.
+    if IN_PROGRESS.load(Ordering::Relaxed) == 0 { 0 } else { CURRENT.get() }
 }
 
 /// Whether a function is being traced on this thread.
@@ -99,6 +103,7 @@ impl Scope {
     /// Starts a trace; the key is in this parameter and the next one.
     pub fn enter(key_slot: usize) -> Scope {
         static TRACES: AtomicU64 = AtomicU64::new(1);
+        IN_PROGRESS.fetch_add(1, Ordering::Relaxed);
         let saved = STATE.replace(State { key_slot, ..State::new() });
         Scope { outer: CURRENT.replace(TRACES.fetch_add(1, Ordering::Relaxed)), saved }
     }
@@ -112,6 +117,7 @@ impl Scope {
 impl Drop for Scope {
     fn drop(&mut self) {
         CURRENT.set(self.outer);
+        IN_PROGRESS.fetch_sub(1, Ordering::Relaxed);
         STATE.set(std::mem::replace(&mut self.saved, State::new()));
     }
 }

@@ -59,6 +59,56 @@ def test_writes_change_the_object_and_nothing_else(steps, dtype):
         assert np.array_equal(np.asarray(wz.asarray(ours).astype("float64")), theirs)
 
 
+SLICES = st.builds(slice, *[st.none() | st.integers(-7, 7)] * 2, st.none() | st.sampled_from([1, 2, 3, -1, -2]))
+PARTS = st.one_of(
+    SLICES, st.just(...), st.tuples(SLICES, SLICES), st.tuples(st.integers(-4, 3), SLICES), st.tuples(SLICES, st.integers(-5, 4)), st.tuples(SLICES, st.just(...), SLICES),
+    st.tuples(st.just(...), st.integers(-2, 1)), st.tuples(SLICES, SLICES, SLICES), st.tuples(st.integers(-4, 3), SLICES, st.integers(-2, 1)), st.tuples(st.integers(-4, 3), st.integers(-5, 4)),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(PARTS, st.sampled_from(["number", "exact", "row", "numpy", "list", "wide", "scalar"])), min_size=1, max_size=6), st.sampled_from(["float32", "int16"]))
+def test_parts_are_written_as_in_numpy(steps, dtype):
+    want = np.arange(40).reshape(4, 5, 2).astype(dtype)
+    x = wz.asarray(want) + 0
+    x[0, 0, 0] = 0
+    want = want.copy()
+    for i, (key, kind) in enumerate(steps):
+        target = want[key]
+        values = (np.arange(max(target.size, 1)) + 100 * i)[: target.size].reshape(target.shape).astype(dtype)
+        if kind in ("row", "list") and target.ndim:
+            values = values[:1].reshape(target.shape[1:]) if target.shape[0] else np.zeros(target.shape[1:], dtype)
+        value = {
+            "number": lambda: i, "exact": lambda: wz.asarray(values), "row": lambda: wz.asarray(values) + 0, "numpy": lambda: values, "list": lambda: values.tolist(),
+            "wide": lambda: wz.asarray(values.astype(np.int64)), "scalar": lambda: wz.asarray(i, dtype=dtype),
+        }[kind]()
+        x[key] = value
+        want[key] = i if kind in ("number", "scalar") else values
+        check(x, want)
+
+
+def test_parts_of_lazy_arrays_and_overlaps():
+    x = wz.arange(10) * 2
+    y = x + 1
+    x[2:4] = [7, 8]
+    x[5:] = x[:5]
+    x[::-3] = wz.asarray([1, 2, 3, 4])
+    want = np.arange(10) * 2
+    want[2:4] = [7, 8]
+    want[5:] = want[:5].copy()
+    want[::-3] = [1, 2, 3, 4]
+    check(x, want)
+    check(y, np.arange(10) * 2 + 1)
+    for wrong in (lambda: x.__setitem__(slice(0, 3), [1, 2]), lambda: x.__setitem__(slice(0, 3), wz.zeros((2, 3), dtype=int))):
+        with pytest.raises(wz.ShapeError):
+            wrong()
+    f = wz.compile(lambda a: a + x)
+    first = f(x)
+    x[1:3] = 50
+    check(f(x), want * 0 + np.asarray(x) * 2)
+    check(first, want * 2)
+
+
 def test_memory_that_others_see_is_not_written():
     theirs = np.zeros(100, np.float32)
     x = wz.asarray(theirs)

@@ -54,7 +54,7 @@ def test_arguments_by_position():
         lambda xp, x: xp.linalg.norm(x, "fro", keepdims=True), lambda xp, x: xp.linalg.norm(x[None], np.inf, axis=(1, 2), keepdims=True), lambda xp, x: xp.array(range(4)),
         lambda xp, x: xp.asarray([range(2), [5, 6]]), lambda xp, x: xp.array([1, 2], ndmin=3), lambda xp, x: divmod(x, 2)[1], lambda xp, x: divmod(7, x + 1)[0],
         lambda xp, x: x.compress([True, False], 0), lambda xp, x: x.repeat(2, 1), lambda xp, x: xp.fill_diagonal, lambda xp, x: xp.nan_to_num(x, copy=True),
-        lambda xp, x: xp.array_split(x, 2, axis=1)[1], lambda xp, x: xp.mean(x, dtype="float64"), lambda xp, x: x.std(0, dtype="float64"), lambda xp, x: xp.choose([0, 1, 0, 1], choices=[x[0], x[1]]), lambda xp, x: xp.eye(2, 3, k=1),
+        lambda xp, x: xp.roll(x, (1, 2)), lambda xp, x: xp.roll(x, (1, 2), 1), lambda xp, x: xp.roll(x, 3, (0, 1)), lambda xp, x: xp.array_split(x, 2, axis=1)[1], lambda xp, x: xp.mean(x, dtype="float64"), lambda xp, x: x.std(0, dtype="float64"), lambda xp, x: xp.choose([0, 1, 0, 1], choices=[x[0], x[1]]), lambda xp, x: xp.eye(2, 3, k=1),
     ],
 )
 def test_arguments_by_name(call):
@@ -153,6 +153,7 @@ def test_at_gives_new_arrays():
     assert x.at[index].maximum([5, 7, 1]).tolist() == [7.0, 2.0, 3.0, 4.0]
     assert x.at[1:3].set(0).tolist() == [1.0, 0.0, 0.0, 4.0]
     assert x.at[x > 2].divide(2).tolist() == [1.0, 2.0, 1.5, 2.0]
+    assert x.at[1:3].add([[[1.0, 2.0]]]).tolist() == [1.0, 3.0, 5.0, 4.0]
     with pytest.raises(wz.ArgumentError, match="which positions"):
         x.at.add(1)
     assert x.at[-1].minimum(0).tolist() == [1.0, 2.0, 3.0, 0.0] and x.tolist() == [1.0, 2.0, 3.0, 4.0]

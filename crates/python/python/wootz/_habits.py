@@ -55,9 +55,14 @@ def frombuffer(buffer, dtype="float32", count=-1, offset=0):
 __all__ = sorted([*ALIASES, "apply_along_axis", "copy", "frombuffer", "fromiter", "iterable"])
 
 
-def _like(values, array):
-    """Values of an array's dtype, on its device. Numbers have to fit; arrays are cast."""
-    return asarray(values, dtype=array.dtype, device=array.device)
+def _like(values, array, shape):
+    """Values of an array's dtype, on its device, for places of a shape. Numbers have to fit; arrays are cast."""
+    values = asarray(values, dtype=array.dtype, device=array.device)
+    # As in assignments, extra axes in front do not matter if there is nothing along them.
+    more = max(values.ndim - len(shape), 0)
+    if values.shape[:more] == (1,) * more:
+        values = values.reshape(values.shape[more:])
+    return values.broadcast_to(shape)
 
 
 class _At:
@@ -90,7 +95,7 @@ class _At:
 
     def _combined(self, values, combine):
         array, places = self._array, self._places()
-        values = _like(values, array).broadcast_to(places.shape)
+        values = _like(values, array, places.shape)
         return combine(array.flatten(), places.flatten(), values.flatten()).reshape(array.shape)
 
     def add(self, values):
@@ -104,7 +109,7 @@ class _At:
     def _ordered(self, values, reduce):
         """Combines the values for the same position first, by sorting them next to each other."""
         array, places = self._array, self._places().flatten().numpy()
-        values = _like(values, array).broadcast_to(self._places().shape).flatten()
+        values = _like(values, array, self._places().shape).flatten()
         flat = array.flatten()
         order = _native.asarray(places).argsort()
         sorted_places, sorted_values = _native.asarray(places).take(order, axis=0), values.take(order, axis=0)

@@ -143,11 +143,12 @@ def roll(x, /, shift, axis=None):
     """Rolls elements along an axis; those shifted out re-enter at the other end."""
     x = asarray(x)
     if axis is None:
-        if isinstance(shift, (tuple, list)):
-            raise ArgumentError("roll: multiple shifts need multiple axes")
-        return x.flatten()._roll(shift, 0).reshape(x.shape)
+        # Like NumPy, several shifts of the flattened array add up.
+        return x.flatten()._roll(_builtins.sum(_tuple(shift)), 0).reshape(x.shape)
     axes = _tuple(axis)
-    shifts = _tuple(shift) if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    shifts = _tuple(shift)
+    # One of either goes with all of the other.
+    axes, shifts = axes * (len(shifts) if len(axes) == 1 else 1), shifts * (len(axes) if len(shifts) == 1 else 1)
     if len(shifts) != len(axes):
         raise ArgumentError(f"roll: got {len(shifts)} shifts for {len(axes)} axes")
     for amount, axis in zip(shifts, axes):

@@ -169,6 +169,8 @@ def laplace(loc=0.0, scale=1.0, shape=None, *, size=None, seed=None, key=None, d
 
 def truncated_normal(lower, upper, shape=None, *, size=None, seed=None, key=None, dtype="float32", device=None):
     """Normal floats with mean 0 and variance 1 between two bounds, by inverting the distribution function."""
+    if isinstance(lower, (int, float)) and isinstance(upper, (int, float)) and lower > upper:
+        raise ArgumentError(f"truncated_normal: the lower bound {lower} is above the upper bound {upper}")
     root = 2.0**0.5
     low, high = (_native.erf(asarray(bound, dtype="float32") / root) for bound in (lower, upper))
     draw = _uniform(_shape(shape, size, low, high), _seed(seed, key), device=device)

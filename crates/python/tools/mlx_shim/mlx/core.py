@@ -7,6 +7,10 @@ import wootz as _wz
 from wootz import *  # noqa: F403
 
 
+def _is_narrow(x):
+    return x.size == 0 or -(2**31) <= x.min().item() and x.max().item() < 2**31
+
+
 class _ArrayMeta(type):
     def __instancecheck__(cls, value):
         return isinstance(value, _wz.Array)
@@ -15,8 +19,8 @@ class _ArrayMeta(type):
         if isinstance(value, _wz.Array):
             return value.astype(dtype) if dtype is not None else value.__copy__()
         made = _wz.array(value, dtype)
-        # Integers without a dtype are int32 in MLX.
-        plain = not hasattr(value, "dtype") and dtype is None and made.dtype == _wz.int64
+        # Integers without a dtype are int32 in MLX, if they fit.
+        plain = not hasattr(value, "dtype") and dtype is None and made.dtype == _wz.int64 and _is_narrow(made)
         if dtype is None and made.dtype == _wz.float64:
             # Doubles of NumPy become float32 there.
             return made.astype(_wz.float32)
@@ -40,6 +44,14 @@ set_default_device = lambda device: None  # noqa: E731
 clear_streams = synchronize = lambda *_: None  # noqa: E731
 topk = lambda x, k, axis=-1: _wz.flip(_wz.top_k(x, k, axis)[0], -1 if axis is None else axis)  # noqa: E731
 stop_gradient = lambda x: x  # noqa: E731
+softmax = lambda x, axis=-1, precise=False: _wz.softmax(x, axis)  # noqa: E731
+linspace = lambda start, stop, num=50, endpoint=True, dtype=_wz.float32: _wz.linspace(start, stop, num, endpoint, dtype=dtype)  # noqa: E731
+allclose = lambda a, b, *args, **options: _wz.asarray(_wz.allclose(a, b, *args, **options))  # noqa: E731
+array_equal = lambda a, b, equal_nan=False: _wz.asarray(_wz.array_equal(a, b, equal_nan))  # noqa: E731
+__version__ = _wz.__version__
+_wz.DType.size = property(lambda dtype: dtype.itemsize)
+_flat = _wz.Array.flatten
+_wz.Array.flatten = lambda x, start_axis=0, end_axis=-1: _flat(x) if (start_axis, end_axis) == (0, -1) else flatten(x, start_axis, end_axis)
 
 
 def flatten(x, start_axis=0, end_axis=-1):
@@ -63,9 +75,9 @@ def arange(*args, dtype=None):
     return made.astype(_wz.int32) if dtype is None and made.dtype == _wz.int64 else made
 
 
-def full(shape, value, dtype=None):
+def full(shape, vals, dtype=None):
     """A value may be an array that broadcasts."""
-    value = array(value)
+    value = array(vals)
     return value.astype(dtype or value.dtype).broadcast_to(shape if isinstance(shape, (tuple, list)) else (shape,))
 
 
