@@ -245,7 +245,13 @@ fn judge(chosen: &[&Made]) -> Vec<(String, softmetal::Error)> {
     let next = AtomicUsize::new(0);
     let findings = Mutex::new(Vec::new());
     let work = || {
-        while let Some(((kernel, source), family)) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(((kernel, source), family)) = chosen.get(at) else { break };
+            // All of them take long: how far it is, and what was found so far.
+            if at % 500 == 499 {
+                eprintln!("{} of {} sources", at + 1, chosen.len());
+            }
             let (_, device) = devices.iter().find(|(f, _)| f == family).expect("one of the families");
             let options =
                 softmetal::CompileOptions { fast_math: false, ..softmetal::CompileOptions::default() };
@@ -253,6 +259,7 @@ fn judge(chosen: &[&Made]) -> Vec<(String, softmetal::Error)> {
                 library.check_all(device, &library.function_names()).into_iter().flatten().next()
             });
             if let Some(error) = outcome.unwrap_or_else(Some) {
+                eprintln!("{kernel}: {error}");
                 findings.lock().unwrap_or_else(PoisonError::into_inner).push((kernel.clone(), error));
             }
         }

@@ -1499,3 +1499,7 @@ kernel void k(device float *o) { myint myint2 = 1; myint3 x = 2; o[0] = x; } // 
 enum E { A, B };
 enum F { B, C }; // <-
 kernel void k(device float *o) { o[0] = 1; }
+
+//- good
+template <typename T> struct Box { T v; Box() thread = default; Box(const device T &x) thread { v = x; } Box(const constant T &x) thread { v = x; } Box(const device T &x) constant { v = x; } Box(const constant T &x) constant { v = x; } operator T() const thread { return v; } operator T() const constant { return v; } };
+kernel void k(device float *o, constant float &c) { Box<float> a(o[1]), b(c); o[0] = float(a) + float(b); o[2] = sizeof(simdgroup_float8x8::storage_type) / sizeof(float); }

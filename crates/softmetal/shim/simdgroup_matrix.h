@@ -57,6 +57,7 @@ SOFTMETAL_INLINE void meet(const char *file, unsigned site) {
 template <class T, int Cols, int Rows> struct simdgroup_matrix {
   static_assert(Cols == 8 && Rows == 8, "Metal has simdgroup matrices of 8x8 only");
   static_assert(is_floating_point<T>::value, "Metal has simdgroup matrices of half, bfloat and float only");
+  typedef vec<T, 2> storage_type;
   T full[64];
 
   simdgroup_matrix() = default;

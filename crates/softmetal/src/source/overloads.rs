@@ -62,7 +62,10 @@ impl Overloads {
             }
             // Without one in either, it is the same declaration once more.
             let spaced = (item.start..item.body.0).any(|k| space_of(unit.lx.str(k)).is_some());
-            let text = format!("{}|{}", initialisers(unit, item), body(unit, item)).replace("const ", "");
+            // Whose `const` a qualifier is, of the constructor or of a parameter, makes no other body.
+            let head: Vec<_> =
+                initialisers(unit, item).split(' ').filter(|w| *w != "const").map(str::to_string).collect();
+            let text = format!("{}|{}", head.join(" "), body(unit, item).replace("const ", ""));
             let first = groups.entry(signature(&unit.lx, item)).or_insert_with(|| (text.clone(), spaced));
             if first.0 != text && (first.1 || spaced) {
                 out.push(i);
