@@ -13,7 +13,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList, PyTuple};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wootz::{DType, DeviceKind, Number, PrintOptions, Shape, Tensor, Tiny};
 use wootz_ir::ElementwiseOp;
@@ -31,6 +31,8 @@ pub struct PyArray {
     born: u64,
     /// The number of assignments since a traced function first captured this array.
     version: OnceLock<Arc<AtomicU64>>,
+    /// Whether it was indexed by integers before it had a value.
+    indexed: AtomicBool,
 }
 
 impl PyArray {
@@ -41,7 +43,13 @@ impl PyArray {
     /// An array with this value.
     pub fn of(content: impl Into<Content>) -> PyArray {
         let (content, assigning) = (content.into(), Mutex::new(()));
-        PyArray { content, assigning, born: trace::current(), version: OnceLock::new() }
+        PyArray {
+            content,
+            assigning,
+            born: trace::current(),
+            version: OnceLock::new(),
+            indexed: AtomicBool::new(false),
+        }
     }
 
     /// `op` of two arrays that are so small that they need no graph; not while a function is traced.
@@ -61,6 +69,19 @@ impl PyArray {
     /// The available element at coordinates in the CPU's memory; not while a function is traced.
     pub fn element(&self, coordinates: &[i64]) -> Option<PyArray> {
         (trace::current() == 0).then(|| self.content.element(coordinates)).flatten().map(PyArray::of)
+    }
+
+    /// Computes an array that is indexed by integers for the second time: a loop over its elements would otherwise compute it for
+    /// each of them. Returns whether it has been computed.
+    pub fn computed_for_indexing(&self, py: Python<'_>) -> PyResult<bool> {
+        if trace::current() != 0
+            || self.is_ready()
+            || !self.is_on_host()
+            || !self.indexed.swap(true, Ordering::Relaxed)
+        {
+            return Ok(false);
+        }
+        self.evaluated(py).map(|_| true)
     }
 
     /// A tiny value.

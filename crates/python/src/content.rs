@@ -112,7 +112,8 @@ impl Content {
                 own::element(tensor, unsafe { place.bytes() }, coordinates)
             }
             (State::Tensor(tensor, None), &[at]) => Tiny::element(tensor, at),
-            (State::Tensor(..) | State::Tiny(_) | State::Pair(..), _) => None,
+            (State::Tensor(tensor, None), _) => own::available(tensor, coordinates),
+            (State::Tiny(_) | State::Pair(..), _) => None,
         }
     }
 

@@ -201,12 +201,19 @@ fn assigned(value: &Bound<'_, PyAny>, tensor: &Tensor) -> PyResult<Tensor> {
 impl PyArray {
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<PyArray> {
         if let Some(at) = position(key) {
-            return match self.element(&[at]) {
-                Some(element) => Ok(element),
-                None => self.row(py, key, at),
-            };
+            if let Some(element) = self.element(&[at]) {
+                return Ok(element);
+            }
+            let computed = self.computed_for_indexing(py)?;
+            let element = if computed { self.element(&[at]) } else { None };
+            return element.map_or_else(|| self.row(py, key, at), Ok);
         }
-        if let Some(element) = coordinates(key).and_then(|coordinates| self.element(&coordinates)) {
+        if let Some(coordinates) = coordinates(key)
+            && let Some(element) = match self.element(&coordinates) {
+                None if self.computed_for_indexing(py)? => self.element(&coordinates),
+                found => found,
+            }
+        {
             return Ok(element);
         }
         let tensor = self.tensor();

@@ -136,3 +136,12 @@ pub fn element(tensor: &Tensor, bytes: &[u8], coordinates: &[i64]) -> Option<Tin
     }
     Tiny::scalar(bytes.get(spot.bytes(tensor.dtype().size()))?, tensor.dtype())
 }
+
+/// The same of a tensor that others have handles to, if its value is in order in host memory.
+pub fn available(tensor: &Tensor, coordinates: &[i64]) -> Option<Tiny> {
+    let spot = Spot::of(tensor.shape(), coordinates)?;
+    let mut room = [0; 8];
+    let element = &mut room[..tensor.dtype().size()];
+    let found = spot.axes == tensor.rank() && tensor.copy_part(spot.start, element);
+    found.then(|| Tiny::scalar(element, tensor.dtype()))?
+}
