@@ -107,9 +107,10 @@ impl Content {
     /// The available element at coordinates of an array in the CPU's memory.
     pub fn element(&self, coordinates: &[i64]) -> Option<Tiny> {
         match (&*self.0.read_recursive(), coordinates) {
-            // SAFETY: as in `write_own`; nobody writes, because the lock is held for reading.
             (State::Tensor(tensor, Some(place)), _) => {
-                own::element(tensor, unsafe { place.bytes() }, coordinates)
+                // SAFETY: as in `with_own`; nobody writes, because the lock is held for reading.
+                let bytes = unsafe { place.bytes() };
+                own::element(tensor, bytes, coordinates)
             }
             (State::Tensor(tensor, None), &[at]) => Tiny::element(tensor, at),
             (State::Tensor(tensor, None), _) => own::available(tensor, coordinates),
