@@ -193,7 +193,7 @@ fn elements_of_a_matrix_outlive_the_other_lanes() {
             .unwrap_or_else(|e| panic!("{e}"))
             .get::<f32>(1);
         for lane in 0..32u32 {
-            let (row, column) = ((lane / 4 & 4) + lane / 2 % 4, (lane / 4 & 2) * 2 + lane % 2 * 2);
+            let (row, column) = (((lane / 4) & 4) + lane / 2 % 4, ((lane / 4) & 2) * 2 + lane % 2 * 2);
             for at in [row * 8 + column, row * 8 + column + 1].map(|i| i as usize) {
                 let want = if lane < limit && row < 5 { 2.0 * a[at] } else { 0.0 };
                 assert!(out[at] == want, "{limit}: lane {lane}, element {at} is {}", out[at]);

@@ -158,8 +158,8 @@ impl Tensor {
     ///
     /// ```
     /// # fn main() -> wootz::Result<()> {
-    /// let edges = wootz::Tensor::from_slice(&[0.0f32, 10.0, 20.0]);
-    /// let values = wootz::Tensor::from_slice(&[-1.0f32, 10.0, 15.0]);
+    /// let edges = wootz::Tensor::from_slice(&[0.0f32, 10.0, 20.0])?;
+    /// let values = wootz::Tensor::from_slice(&[-1.0f32, 10.0, 15.0])?;
     /// assert_eq!(edges.search_sorted(&values, false)?.to_vec::<i64>()?, [0, 1, 2]);
     /// assert_eq!(edges.search_sorted(&values, true)?.to_vec::<i64>()?, [0, 2, 2]);
     /// # Ok(())

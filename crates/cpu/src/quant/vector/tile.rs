@@ -92,7 +92,8 @@ fn note_shifts(acts: &Acts<'_>, width: usize, shifts: &mut Vec<i32>) {
     shifts.clear();
     for row in 0..acts.rows() {
         let record = acts.record(row);
-        for start in (0..layout.cols()).step_by(width) {
+        // Padding included: staged weights are padded as activations are.
+        for start in (0..record.codes.len()).step_by(width) {
             let mut sum = 0;
             for &code in &record.codes[start..start + width] {
                 sum += i32::from(code);
@@ -228,7 +229,7 @@ impl<L: Lanes, F: Format> Tile<'_, L, F> {
     #[inline(always)]
     fn right<'r>(&'r self, acts: &Acts<'r>, row: usize) -> Right<'r> {
         let shifts = if shifts_signed::<L, F>() {
-            let per_row = acts.layout().cols() / 32 * parts::<F>();
+            let per_row = acts.record(row).codes.len() / 32 * parts::<F>();
             &self.shifts[row * per_row..][..per_row]
         } else {
             &[]
