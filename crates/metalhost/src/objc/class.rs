@@ -15,16 +15,16 @@ pub struct Class {
     /// The metaclass; of a metaclass, itself.
     pub isa: AtomicPtr<Class>,
     /// The class that it extends.
-    pub superclass: AtomicPtr<Class>,
+    pub(crate) superclass: AtomicPtr<Class>,
     cache: AtomicUsize,
     vtable: AtomicUsize,
     /// [`ClassData`] once registered; before that, in a compiled image, the compiler's own record.
-    pub data: AtomicPtr<c_void>,
+    pub(crate) data: AtomicPtr<c_void>,
 }
 
 impl Class {
     /// A class that [`register`] will fill in.
-    pub const fn unregistered() -> Class {
+    pub(crate) const fn unregistered() -> Class {
         Class {
             isa: AtomicPtr::new(std::ptr::null_mut()),
             superclass: AtomicPtr::new(std::ptr::null_mut()),
