@@ -256,9 +256,10 @@ impl<K: Item> Sorter<K> {
             for start in starts.iter_mut() {
                 sum += std::mem::replace(start, sum);
             }
-            for &item in &self.items {
+            let (items, spare) = (self.items.as_slice(), self.spare.as_mut_slice());
+            for &item in items {
                 let start = &mut starts[item.digit(bit)];
-                self.spare[*start] = item;
+                spare[*start] = item;
                 *start += 1;
             }
             std::mem::swap(&mut self.items, &mut self.spare);
